@@ -10,7 +10,8 @@ import type { HttpClient } from '#adapters/http-client/client.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { openRunner } from '#engine/runner/runner.ts'
-import { type Enqueue, scheduleActions, sweepSlots } from '#engine/scheduling/jobs.ts'
+import { type Enqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
+import { createScheduler } from '#engine/scheduling/schedule-new.ts'
 import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
@@ -169,8 +170,9 @@ async function createHandlers(deps: WorkDeps, workerName: string | undefined): P
     onMoves,
     onError: onError('runner'),
   })
+  const schedule = createScheduler(db, enqueue.targets, onMoves)
   return {
-    'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets, onMoves),
+    'actions.run': ({ action_ids }) => schedule(action_ids),
     [TARGETS_JOB]: ({ target_id }, context) => runner.run(target_id, context),
     'scheduling.sweep': () => sweepSlots(db, enqueue.targets, onError('scheduling'), onMoves),
     'queue.probe': answerProbe,

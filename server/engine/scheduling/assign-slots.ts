@@ -3,14 +3,10 @@ import { isEnd, SKIPPED } from '#model/actions/status.ts'
 import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
-import {
-  lockScheduling,
-  openSchedulingPass,
-  type ScheduledAction,
-  type ScheduledTarget,
-  type SchedulingPass,
-} from './scheduling-pass.ts'
+import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
+import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
 import { actionState, endSteps, readyTargets, skippedTargets } from './states.ts'
+import { storeWaiting } from './store-moves.ts'
 
 /** `worker`: the name of the only workers that may run it; null for all. */
 export type TargetJob = { targetId: number; worker: string | null }
@@ -24,14 +20,16 @@ export type Affected = {
 }
 
 const QUEUED = { status: 'queued', reason: 'QUEUED' } as const
+const WAITING = { status: 'waiting', reason: 'WAITING_CONCURRENCY_PIPELINE' } as const
 /** For an unlimited pipeline or server: how many get a slot at a time. The next pass takes more. */
 const UNLIMITED_PER_PASS = 500
+/** How many new actions one statement moves to waiting. */
+const WAITING_AT_ONCE = 2_000
 
 /**
  * Assigns free slots: to actions on their pipeline, then to targets on their server, as far as a worker can take
- * them. What ends frees slots and
- * releases its children, so this repeats until nothing moves any more. Writes everything, and enqueues the
- * targets that may run.
+ * them. What ends frees slots and releases its children, so this repeats until nothing moves any more. Writes
+ * everything, and enqueues the targets that may run. The cost does not depend on how many wait.
  */
 export async function assignSlots(
   pass: SchedulingPass,
@@ -48,7 +46,12 @@ export async function assignSlots(
   do {
     await pass.flush()
     await assignPipelineSlots(pass, takeAll(pipelines))
-    const ready = pass.loaded().flatMap((action) => startBatch(pass, action))
+    const slotted = pass.loaded().filter(({ hasSlot }) => hasSlot)
+    await skipTargets(
+      pass,
+      slotted.flatMap(({ targets, maxFailed }) => skippedTargets(targets, maxFailed)),
+    )
+    const ready = slotted.flatMap(({ targets }) => readyTargets(targets))
     for (const { serverId } of ready) servers.add(serverId)
     queued.push(...(await assignServerSlots(pass, takeAll(servers), ready)))
     for (const action of pass.loaded()) {
@@ -76,9 +79,16 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
   if (pipelineIds.length === 0) return
   for (const action of await pass.load(await nextActions(pass.trx, pipelineIds))) pass.acquireSlot(action)
   for (const action of pass.loaded()) {
-    if (needsSlot(action) && pipelineIds.includes(action.pipelineId))
-      pass.moveAction(action, { status: 'waiting', reason: 'WAITING_CONCURRENCY_PIPELINE' })
+    if (needsSlot(action) && pipelineIds.includes(action.pipelineId)) pass.moveAction(action, WAITING)
   }
+  await pass.flush()
+  await moveRestToWaiting(pass, pipelineIds)
+}
+
+/** New actions that come after those with a slot. */
+async function moveRestToWaiting({ trx, at, loaded }: SchedulingPass, pipelineIds: number[]): Promise<void> {
+  const rest = { pipelineIds, except: loaded().map(({ id }) => id), limit: WAITING_AT_ONCE }
+  while ((await storeWaiting(trx, at, WAITING, rest)) === WAITING_AT_ONCE) {}
 }
 
 /** The actions that come next on each of these pipelines, first come first served, as far as slots are free. */
@@ -102,21 +112,19 @@ async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<num
   return rows.map((row) => row.id)
 }
 
-/** The targets that now need a slot on their server; those that will never run are skipped. */
-function startBatch(pass: SchedulingPass, action: ScheduledAction): ScheduledTarget[] {
-  if (!action.hasSlot) return []
-  for (const target of skippedTargets(action.targets, action.maxFailed)) skipTarget(pass, target)
-  return readyTargets(action.targets)
+/** Ends actions that have not started, without a run. */
+async function skipActions(pass: SchedulingPass, actions: readonly ScheduledAction[]): Promise<void> {
+  await skipTargets(
+    pass,
+    actions.flatMap(({ targets }) => targets),
+  )
+  for (const action of actions) pass.moveAction(action, SKIPPED)
 }
 
-/** Ends an action that has not started, without a run. */
-function skipAction(pass: SchedulingPass, action: ScheduledAction): void {
-  for (const target of action.targets) skipTarget(pass, target)
-  pass.moveAction(action, SKIPPED)
-}
-
-function skipTarget(pass: SchedulingPass, target: ScheduledTarget): void {
-  pass.moveTarget(target, SKIPPED, endSteps(target.steps, SKIPPED, pass.at))
+async function skipTargets(pass: SchedulingPass, targets: readonly ScheduledTarget[]): Promise<void> {
+  const steps = await pass.steps(targets)
+  for (const [index, target] of targets.entries())
+    await pass.endTarget(target, SKIPPED, endSteps(steps[index]!, SKIPPED, pass.at))
 }
 
 /** Returns the targets that have a slot now; the others of `ready` wait. */
@@ -203,7 +211,7 @@ async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAction[]>
   await inheritCommit(pass.trx, released)
   for (const child of released) pass.moveAction(child, QUEUED)
   const skipped = children.filter((child) => !released.includes(child))
-  for (const child of skipped) skipAction(pass, child)
+  await skipActions(pass, skipped)
   return skipped.length > 0 ? [...released, ...(await releaseChildren(pass))] : released
 }
 
@@ -234,7 +242,7 @@ export async function supersedeOlder(
   for (const [environmentId, group] of byEnvironment) {
     const pass = await openSchedulingPass(trx, environmentId)
     const ids = group.map(({ id }) => id)
-    for (const action of await pass.load(await olderRuns(trx, ids))) skipAction(pass, action)
+    await skipActions(pass, await pass.load(await olderRuns(trx, ids)))
     await releaseChildren(pass)
     await pass.flush()
   }

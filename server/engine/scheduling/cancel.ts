@@ -45,7 +45,9 @@ export function cancelAction(
       update actions set cancelled_at = coalesce(cancelled_at, ${pass.at}), cancelled_by = coalesce(cancelled_by, ${user.id})
       where id = ${actionId}`.execute(trx)
     const idle = action.targets.filter(({ status }) => !isEnd(status) && status !== 'in-progress')
-    for (const target of idle) pass.moveTarget(target, CANCELLED, endSteps(target.steps, CANCELLED, pass.at))
+    const steps = await pass.steps(idle)
+    for (const [index, target] of idle.entries())
+      await pass.endTarget(target, CANCELLED, endSteps(steps[index]!, CANCELLED, pass.at))
     if (action.targets.every((target) => isEnd(target.status))) pass.moveAction(action, CANCELLED)
     await sql`select pg_notify(${CANCEL_CHANNEL}, ${String(actionId)})`.execute(trx)
     // A started target that waits for its worker to come back is ended by any other one.

@@ -74,6 +74,12 @@ export function noteActions(trx: Transaction, at: string, noted: readonly Action
   }
 }
 
+/** Of actions that have to wait, and nothing else. */
+export function noteWaiting(trx: Transaction, count: number): void {
+  const moves = open.get(trx)
+  if (moves) moves.actions += count
+}
+
 /** Of targets, each with those of its steps. */
 export function noteTargets(
   trx: Transaction,

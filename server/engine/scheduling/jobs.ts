@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { TARGETS_JOB } from '#platform/queue/jobs.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
-import { type Affected, assignSlots, type EnqueueTargets, type TargetJob } from './assign-slots.ts'
-import { type OnMoves, reportMoves } from './committed-moves.ts'
-import { openSchedulingPass } from './scheduling-pass.ts'
+import type { EnqueueTargets, TargetJob } from './assign-slots.ts'
+import type { OnMoves } from './committed-moves.ts'
+import { scheduleEnvironment } from './schedule-new.ts'
 import { placeWaiting } from './stranded-targets.ts'
 
 export type Enqueue = ReturnType<typeof createEnqueue>
@@ -24,40 +24,6 @@ export function createEnqueue(queue: Queue) {
       await queue.enqueue(trx, TARGETS_JOB, payloads, { group })
     },
   }
-}
-
-function scheduleEnvironment(
-  db: Database,
-  environmentId: number,
-  affected: Affected,
-  enqueueTargets: EnqueueTargets,
-  onMoves?: OnMoves,
-): Promise<void> {
-  return reportMoves(db, onMoves, async (trx) => {
-    await assignSlots(await openSchedulingPass(trx, environmentId), affected, enqueueTargets)
-  })
-}
-
-/** Schedules actions that were started. The job `actions.run`. */
-export async function scheduleActions(
-  db: Database,
-  actionIds: readonly number[],
-  enqueueTargets: EnqueueTargets,
-  onMoves?: OnMoves,
-): Promise<void> {
-  const rows = await db
-    .selectFrom('actions')
-    .select(['id', 'environment_id'])
-    .where('id', 'in', actionIds)
-    .execute()
-  for (const [environmentId, actions] of Map.groupBy(rows, (row) => row.environment_id))
-    await scheduleEnvironment(
-      db,
-      environmentId,
-      { actionIds: actions.map(({ id }) => id) },
-      enqueueTargets,
-      onMoves,
-    )
 }
 
 /**

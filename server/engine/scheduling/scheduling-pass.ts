@@ -3,38 +3,15 @@
 // time. The runner reports through target-lifecycle.ts, users cancel through cancel.ts.
 
 import { sql } from 'kysely'
-import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
-import { recordEvents } from '#model/events/fan-out.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { LiveWorker } from '#model/workers/placement.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
-import { noteActions, notePass, noteTargets } from './committed-moves.ts'
-import { type StepMove, stepMoves } from './states.ts'
-
-export type ScheduledTarget = State & {
-  id: number
-  actionId: number
-  batch: number
-  serverId: number
-  startedAt: string | null
-  steps: StoredStep[]
-}
-
-export type ScheduledAction = State & {
-  id: number
-  pipelineId: number
-  type: string
-  parentId: number | null
-  createdAt: string
-  startedAt: string | null
-  /** It counts against the concurrency limit of its pipeline. */
-  hasSlot: boolean
-  /** How many targets may fail before later batches are skipped. */
-  maxFailed: number
-  targets: ScheduledTarget[]
-}
+import { notePass } from './committed-moves.ts'
+import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
+import { stepMoves } from './states.ts'
+import { type Moves, storeMoves } from './store-moves.ts'
 
 /**
  * Taken before any row of these environments moves, and held to the end of the transaction. The moves of one
@@ -58,6 +35,7 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
   const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(trx)
   const at = rows[0]!.at
   const actions = new Map<number, ScheduledAction>()
+  const steps = new Map<number, StoredStep[]>()
   const newMoves = (): Moves => ({ slotted: [], actions: [], targets: [] })
   let moves = newMoves()
   let workers: Promise<LiveWorker[]> | undefined
@@ -90,13 +68,31 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
       if (next.status === 'in-progress') action.startedAt ??= at
       if (isEnd(next.status)) action.hasSlot = false
     },
-    /** With `steps` when they move along. */
-    moveTarget(target: ScheduledTarget, next: State, steps: StoredStep[] = target.steps): void {
+    /** The steps of these targets, in the same order. Few moves need them, and those of a large rollout are long. */
+    async steps(targets: readonly ScheduledTarget[]): Promise<StoredStep[][]> {
+      const unknown = targets.flatMap(({ id }) => (steps.has(id) ? [] : id))
+      for (const row of await loadSteps(trx, unknown)) steps.set(row.id, row.steps)
+      return targets.map(({ id }) => steps.get(id)!)
+    },
+    moveTarget(target: ScheduledTarget, next: State): void {
       assertMove(`target ${target.id}`, target.status, next.status)
-      const move = { target, previous: target.status, ...next, stepMoves: stepMoves(target.steps, steps) }
-      moves.targets.push(move)
-      Object.assign(target, next, { steps })
+      moves.targets.push({ target, previous: target.status, ...next, stepMoves: [] })
+      Object.assign(target, next)
       if (next.status === 'in-progress') target.startedAt ??= at
+    },
+    /** The target ends, and its steps with it. */
+    async endTarget(target: ScheduledTarget, end: State, after: StoredStep[]): Promise<void> {
+      assertMove(`target ${target.id}`, target.status, end.status)
+      const [before] = await this.steps([target])
+      moves.targets.push({
+        target,
+        previous: target.status,
+        ...end,
+        steps: after,
+        stepMoves: stepMoves(before!, after),
+      })
+      Object.assign(target, end)
+      steps.set(target.id, after)
     },
     /** Writes what has changed since the last time. */
     flush(): Promise<void> {
@@ -123,7 +119,7 @@ async function loadActions(
       coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed",
       (select json_agg(json_build_object('id', t.id, 'actionId', t.action_id, 'batch', t.batch,
           'serverId', t.server_id, 'status', t.status, 'reason', t.status_reason_code,
-          'startedAt', t.started_at, 'steps', t.steps) order by t.position)
+          'startedAt', t.started_at) order by t.position)
         from targets t where t.action_id = a.id) as targets
     from actions a join pipelines p on p.id = a.pipeline_id
     where a.id = any(${ids}::bigint[]) and a.environment_id = ${environmentId}
@@ -131,75 +127,10 @@ async function loadActions(
   return rows
 }
 
-/** What has changed in a pass, in order. `slotted` actions have acquired a slot on their pipeline. */
-type Moves = {
-  slotted: ScheduledAction[]
-  actions: (State & { action: ScheduledAction; previous: Status })[]
-  targets: (State & { target: ScheduledTarget; previous: Status; stepMoves: StepMove[] })[]
-}
-
-/** Writes the new state of actions and targets, every single move, and notifies watchers. */
-async function storeMoves(trx: Transaction, at: string, moves: Moves): Promise<void> {
-  await storeTargets(trx, at, moves.targets)
-  await storeActions(trx, at, moves)
-  noteTargets(trx, moves.targets)
-  noteActions(trx, at, moves.actions)
-  const moved = [
-    ...moves.actions.map(({ action }) => action.id),
-    ...moves.targets.map(({ target }) => target.actionId),
-  ]
-  const messages = [...new Set(moved)].map((id) => `move ${id}`)
-  if (messages.length === 0) return
-  const notified = sql`select pg_notify(${ACTIONS_CHANNEL}, message) from unnest(${messages}::text[]) as message`
-  await notified.execute(trx)
-}
-
-async function storeTargets(trx: Transaction, at: string, moves: Moves['targets']): Promise<void> {
-  if (moves.length === 0) return
-  const targets = [...new Set(moves.map(({ target }) => target))]
-  const changed = targets.map((target) => ({ ...target, completedAt: isEnd(target.status) ? at : null }))
-  await sql`
-    update targets set status = moved.status, status_reason_code = moved.reason, started_at = moved."startedAt",
-      completed_at = moved."completedAt", steps = moved.steps, updated_at = ${at}
-    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
-      (id bigint, status text, reason text, "startedAt" timestamptz, "completedAt" timestamptz, steps jsonb)
-    where targets.id = moved.id`.execute(trx)
-  // Of a target, then of its steps; a missing `order` becomes null.
-  const rows = moves.flatMap(({ target, stepMoves, previous, status, reason }) =>
-    [{ previous, status, reason }, ...stepMoves].map((move) => ({ target_id: target.id, ...move })),
-  )
-  await sql`
-    insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
-    select target_id, step_order, previous, status, reason, ${at}
-    from rows from (json_to_recordset(${JSON.stringify(rows)}::json) as
-      (target_id bigint, "order" int, previous text, status text, reason text)) with ordinality as
-      moved (target_id, step_order, previous, status, reason, n)
-    order by n`.execute(trx)
-}
-
-async function storeActions(trx: Transaction, at: string, { slotted, actions: moves }: Moves) {
-  const actions = [...new Set([...slotted, ...moves.map(({ action }) => action)])]
-  if (actions.length === 0) return
-  const changed = actions.map(({ targets, ...action }) => ({
-    ...action,
-    completedAt: isEnd(action.status) ? at : null,
-  }))
-  await sql`
-    update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved."hasSlot",
-      started_at = moved."startedAt", completed_at = moved."completedAt", updated_at = ${at}
-    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
-      (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
-    where actions.id = moved.id`.execute(trx)
-  await recordEvents(
-    trx,
-    at,
-    moves.map(({ action, previous, status, reason }) => ({
-      action_id: action.id,
-      pipeline_id: action.pipelineId,
-      previous_status: previous,
-      status,
-      status_reason_code: reason,
-      is_final: isEnd(status),
-    })),
-  )
+async function loadSteps(
+  trx: Transaction,
+  ids: readonly number[],
+): Promise<{ id: number; steps: StoredStep[] }[]> {
+  if (ids.length === 0) return []
+  return trx.selectFrom('targets').select(['id', 'steps']).where('id', 'in', ids).execute()
 }

@@ -9,13 +9,8 @@ import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
 import { noteSteps, type OnMoves, reportMoves } from './committed-moves.ts'
 import { findHome, RunsElsewhere, sendJobTo } from './home-worker.ts'
-import {
-  lockScheduling,
-  openSchedulingPass,
-  type ScheduledAction,
-  type ScheduledTarget,
-  type SchedulingPass,
-} from './scheduling-pass.ts'
+import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
+import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
 import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } from './states.ts'
 
 export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
@@ -75,7 +70,7 @@ export async function openTargetLifecycle(deps: {
 
   /** Moves an owned target to its end; its slots go to the next ones. */
   async function endTarget({ pass, action, target }: OpenTarget, end: State, steps: StoredStep[]) {
-    pass.moveTarget(target, end, steps)
+    await pass.endTarget(target, end, steps)
     const affected = {
       actionIds: [action.id],
       pipelineIds: [action.pipelineId],
@@ -96,7 +91,8 @@ export async function openTargetLifecycle(deps: {
       .executeTakeFirst()
     if (!owned) return
     const opened = await loadTarget(pass, owner)
-    const steps = endSteps(opened!.target.steps, end, pass.at, order)
+    const [before] = await pass.steps([opened!.target])
+    const steps = endSteps(before!, end, pass.at, order)
     await endTarget(opened!, endOfTarget(steps), steps)
   }
 
@@ -195,8 +191,9 @@ export async function openTargetLifecycle(deps: {
         const opened = await openTarget(trx, targetId)
         if (opened) {
           const { pass, target } = opened
-          const stepOrder = openStep(target.steps)?.order
-          await endTarget(opened, end, endSteps(target.steps, end, pass.at, stepOrder ?? 0))
+          const [steps] = await pass.steps([target])
+          const stepOrder = openStep(steps!)?.order
+          await endTarget(opened, end, endSteps(steps!, end, pass.at, stepOrder ?? 0))
           const { attempt } = await trx
             .updateTable('targets')
             .set((eb) => ({ attempt: eb('attempt', '+', 1), attempt_key: null }))
@@ -272,7 +269,8 @@ async function beginAttempt(
   const { isOurs, ...begun } = rows[0]!
   const isReassigned = wasRunning && !isOurs
   const elsewhere = isElsewhere ? home.worker : null
-  return { ...begun, targetId, actionId, environmentId, steps: target.steps, isReassigned, elsewhere }
+  const [steps] = await pass.steps([target])
+  return { ...begun, targetId, actionId, environmentId, steps: steps!, isReassigned, elsewhere }
 }
 
 /**

@@ -63,8 +63,9 @@ export const jobs = {
     retryDelaySeconds: 1,
     retryDelayMaxSeconds: 60,
     timeoutSeconds: 60,
-    concurrency: 4,
-    batchSize: 20,
+    // Most of them share a pass.
+    concurrency: 200,
+    batchSize: 100,
   },
   // One target of an action, from its first step to its end. Steps have their own timeouts.
   'targets.run': {

@@ -2,7 +2,8 @@ import { sql } from 'kysely'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { type RunnerDeps, runTarget } from '#engine/runner/run-target.ts'
 import { createStepHandler } from '#engine/runner/step-handlers.ts'
-import { createEnqueue, scheduleActions } from '#engine/scheduling/jobs.ts'
+import { createEnqueue } from '#engine/scheduling/jobs.ts'
+import { createScheduler } from '#engine/scheduling/schedule-new.ts'
 import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
@@ -80,11 +81,12 @@ export function createWorkers(deps: WorkerDeps, script: Script): Workers {
       const listener = await openListener(settings, { onError })
       const actor: Actor = { isLost: false, awake: Promise.withResolvers() }
       const runner = await runnerDeps(actor, listener)
+      const schedule = createScheduler(db, enqueue.targets)
       const worker = await startWorker({
         queue,
         listener,
         handlers: {
-          'actions.run': ({ action_ids }) => scheduleActions(db, action_ids, enqueue.targets),
+          'actions.run': ({ action_ids }) => schedule(action_ids),
           ...(duties === 'everything' && {
             'targets.run': ({ target_id }, context) => runTarget(runner, target_id, context),
           }),

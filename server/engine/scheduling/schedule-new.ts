@@ -1,0 +1,89 @@
+import { sql } from 'kysely'
+import type { Database } from '#platform/database/connect.ts'
+import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { type OnMoves, reportMoves } from './committed-moves.ts'
+import { openSchedulingPass } from './scheduling-pass.ts'
+
+/** A pass that has not begun: what comes until then is part of it. */
+type NextPass = { pipelineIds: Set<number>; done: Promise<void> }
+
+/**
+ * Schedules actions that were started: the job `actions.run`. A process makes one pass at a time per environment, and
+ * whatever comes meanwhile shares the next one, so that many calls cost few passes, and none holds a connection to wait
+ * for the lock of another.
+ */
+export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, onMoves?: OnMoves) {
+  const next = new Map<number, NextPass>()
+  const last = new Map<number, Promise<void>>()
+
+  function nextPass(environmentId: number): NextPass {
+    const known = next.get(environmentId)
+    if (known) return known
+    const pipelineIds = new Set<number>()
+    const done = (last.get(environmentId) ?? Promise.resolve()).then(() => {
+      next.delete(environmentId)
+      return scheduleNew(db, environmentId, [...pipelineIds], enqueueTargets, onMoves)
+    })
+    const over = done
+      .catch(() => {})
+      .then(() => void (last.get(environmentId) === over && last.delete(environmentId)))
+    last.set(environmentId, over)
+    const pass = { pipelineIds, done }
+    next.set(environmentId, pass)
+    return pass
+  }
+
+  return async (actionIds: readonly number[]): Promise<void> => {
+    const passes = (await findUnplaced(db, actionIds)).map(({ environmentId, pipelineId }) => {
+      const pass = nextPass(environmentId)
+      pass.pipelineIds.add(pipelineId)
+      return pass.done
+    })
+    await Promise.all(passes)
+  }
+}
+
+/** Where these actions need a slot; those that have one, or have ended, were scheduled by an earlier attempt. */
+async function findUnplaced(
+  db: Database,
+  actionIds: readonly number[],
+): Promise<{ environmentId: number; pipelineId: number }[]> {
+  const { rows } = await sql<{ environmentId: number; pipelineId: number }>`
+    select distinct environment_id as "environmentId", pipeline_id as "pipelineId" from actions
+    where id = any(${actionIds}::bigint[]) and status in ('queued', 'waiting') and not has_place`.execute(db)
+  return rows
+}
+
+/** In several passes where an unlimited pipeline has more new actions than one takes. */
+async function scheduleNew(
+  db: Database,
+  environmentId: number,
+  pipelineIds: number[],
+  enqueueTargets: EnqueueTargets,
+  onMoves?: OnMoves,
+): Promise<void> {
+  do await scheduleEnvironment(db, environmentId, { pipelineIds }, enqueueTargets, onMoves)
+  while (await hasQueued(db, pipelineIds))
+}
+
+async function hasQueued(db: Database, pipelineIds: readonly number[]): Promise<boolean> {
+  const { rows } = await sql`
+    select from pipelines p
+    where p.id = any(${pipelineIds}::bigint[]) and p.max_parallel_actions = 0
+      and exists (select from actions where pipeline_id = p.id and status = 'queued' and not has_place)`.execute(
+    db,
+  )
+  return rows.length > 0
+}
+
+export function scheduleEnvironment(
+  db: Database,
+  environmentId: number,
+  affected: Affected,
+  enqueueTargets: EnqueueTargets,
+  onMoves?: OnMoves,
+): Promise<void> {
+  return reportMoves(db, onMoves, async (trx) => {
+    await assignSlots(await openSchedulingPass(trx, environmentId), affected, enqueueTargets)
+  })
+}

@@ -1,0 +1,25 @@
+import type { State } from '#model/actions/status.ts'
+
+// What a scheduling pass reads and moves.
+
+export type ScheduledTarget = State & {
+  id: number
+  actionId: number
+  batch: number
+  serverId: number
+  startedAt: string | null
+}
+
+export type ScheduledAction = State & {
+  id: number
+  pipelineId: number
+  type: string
+  parentId: number | null
+  createdAt: string
+  startedAt: string | null
+  /** It counts against the concurrency limit of its pipeline. */
+  hasSlot: boolean
+  /** How many targets may fail before later batches are skipped. */
+  maxFailed: number
+  targets: ScheduledTarget[]
+}

@@ -1,0 +1,139 @@
+import { sql } from 'kysely'
+import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
+import { isEnd, type State } from '#model/actions/status.ts'
+import { recordEvents } from '#model/events/fan-out.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { Status, StoredStep } from '#platform/database/tables.ts'
+import { noteActions, noteTargets, noteWaiting } from './committed-moves.ts'
+import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
+import type { StepMove } from './states.ts'
+
+/** What has changed in a pass, in order. `slotted` actions have acquired a slot on their pipeline. */
+export type Moves = {
+  slotted: ScheduledAction[]
+  actions: (State & { action: ScheduledAction; previous: Status })[]
+  /** With `steps` where they have changed. */
+  targets: (State & {
+    target: ScheduledTarget
+    previous: Status
+    steps?: StoredStep[]
+    stepMoves: StepMove[]
+  })[]
+}
+
+/** Writes the new state of actions and targets, every single move, and notifies watchers. */
+export async function storeMoves(trx: Transaction, at: string, moves: Moves): Promise<void> {
+  await storeTargets(trx, at, moves.targets)
+  await storeActions(trx, at, moves)
+  noteTargets(trx, moves.targets)
+  noteActions(trx, at, moves.actions)
+  await notifyWatchers(trx, [
+    ...moves.actions.map(({ action }) => action.id),
+    ...moves.targets.map(({ target }) => target.actionId),
+  ])
+}
+
+// Each update names the ids as well: they are looked up by their key, however large the table is and whatever the
+// planner knows about it.
+
+async function storeTargets(trx: Transaction, at: string, moves: Moves['targets']): Promise<void> {
+  if (moves.length === 0) return
+  const targets = [...new Set(moves.map(({ target }) => target))]
+  const steps = new Map(moves.map((move) => [move.target, move.steps]))
+  const changed = targets.map((target) => ({
+    ...target,
+    completedAt: isEnd(target.status) ? at : null,
+    steps: steps.get(target),
+  }))
+  await sql`
+    update targets set status = moved.status, status_reason_code = moved.reason, started_at = moved."startedAt",
+      completed_at = moved."completedAt", steps = coalesce(moved.steps, targets.steps), updated_at = ${at}
+    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+      (id bigint, status text, reason text, "startedAt" timestamptz, "completedAt" timestamptz, steps jsonb)
+    where targets.id = moved.id and targets.id = any(${targets.map(({ id }) => id)}::bigint[])`.execute(trx)
+  // Of a target, then of its steps; a missing `order` becomes null.
+  const rows = moves.flatMap(({ target, stepMoves, previous, status, reason }) =>
+    [{ previous, status, reason }, ...stepMoves].map((move) => ({ target_id: target.id, ...move })),
+  )
+  await sql`
+    insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
+    select target_id, step_order, previous, status, reason, ${at}
+    from rows from (json_to_recordset(${JSON.stringify(rows)}::json) as
+      (target_id bigint, "order" int, previous text, status text, reason text)) with ordinality as
+      moved (target_id, step_order, previous, status, reason, n)
+    order by n`.execute(trx)
+}
+
+async function storeActions(trx: Transaction, at: string, { slotted, actions: moves }: Moves): Promise<void> {
+  const actions = [...new Set([...slotted, ...moves.map(({ action }) => action)])]
+  if (actions.length === 0) return
+  const changed = actions.map(({ targets, ...action }) => ({
+    ...action,
+    completedAt: isEnd(action.status) ? at : null,
+  }))
+  await sql`
+    update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved."hasSlot",
+      started_at = moved."startedAt", completed_at = moved."completedAt", updated_at = ${at}
+    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+      (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
+    where actions.id = moved.id and actions.id = any(${actions.map(({ id }) => id)}::bigint[])`.execute(trx)
+  await recordMoves(
+    trx,
+    at,
+    moves.map(({ action, ...move }) => ({ ...move, id: action.id, pipelineId: action.pipelineId })),
+  )
+}
+
+/**
+ * New actions of these pipelines, other than `except`, wait, however many there are: nothing but their status changes.
+ * Returns how many there were; up to `limit`.
+ */
+export async function storeWaiting(
+  trx: Transaction,
+  at: string,
+  waiting: State,
+  of: { pipelineIds: readonly number[]; except: readonly number[]; limit: number },
+): Promise<number> {
+  const { rows } = await sql<{ id: number; pipelineId: number }>`
+    update actions set status = ${waiting.status}, status_reason_code = ${waiting.reason}, updated_at = ${at}
+    where id = any(array(
+      select a.id from actions a join pipelines p on p.id = a.pipeline_id
+      where a.pipeline_id = any(${of.pipelineIds}::bigint[]) and a.status = 'queued' and not a.has_place
+        and p.max_parallel_actions > 0 and a.id <> all(${of.except}::bigint[])
+      order by a.id limit ${of.limit}))
+    returning id, pipeline_id as "pipelineId"`.execute(trx)
+  const inOrder = rows.sort((one, other) => one.id - other.id)
+  await recordMoves(
+    trx,
+    at,
+    inOrder.map((row) => ({ ...row, ...waiting, previous: 'queued' })),
+  )
+  await notifyWatchers(
+    trx,
+    inOrder.map(({ id }) => id),
+  )
+  noteWaiting(trx, rows.length)
+  return rows.length
+}
+
+type ActionMove = State & { id: number; pipelineId: number; previous: Status }
+
+function recordMoves(trx: Transaction, at: string, moves: readonly ActionMove[]): Promise<void> {
+  const events = moves.map(({ id, pipelineId, previous, status, reason }) => ({
+    action_id: id,
+    pipeline_id: pipelineId,
+    previous_status: previous,
+    status,
+    status_reason_code: reason,
+    is_final: isEnd(status),
+  }))
+  return recordEvents(trx, at, events)
+}
+
+async function notifyWatchers(trx: Transaction, actionIds: readonly number[]): Promise<void> {
+  const messages = [...new Set(actionIds)].map((id) => `move ${id}`)
+  if (messages.length === 0) return
+  await sql`select pg_notify(${ACTIONS_CHANNEL}, message) from unnest(${messages}::text[]) as message`.execute(
+    trx,
+  )
+}
