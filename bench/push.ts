@@ -31,9 +31,29 @@ export async function openPushWorld(workbench: Workbench): Promise<PushWorld> {
   // One target, as a first application has.
   await database.db.deleteFrom('application_servers').where('server_id', '=', tree.serverIds[1]!).execute()
   const server = await workbench.startServer(database.settings)
-  const answer = await fetch(`${server.url}/pipelines/${tree.pipelineId}/hooks/incoming`, {
+  const { path, secret } = await createPushHook(server.url, {
+    pipelineId: tree.pipelineId,
+    token: tree.owner.token,
+  })
+  const loader = startLoader()
+  workbench.defer(() => loader.stop())
+  return {
+    server,
+    loader,
+    secret,
+    path,
+    settings: database.settings,
+  }
+}
+
+/** A signed hook without a limit of its own, with the variables of a push. */
+export async function createPushHook(
+  url: string,
+  { pipelineId, token }: { pipelineId: number; token: string },
+): Promise<{ path: string; secret: string }> {
+  const answer = await fetch(`${url}/pipelines/${pipelineId}/hooks/incoming`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${tree.owner.token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     body: JSON.stringify({
       name: 'Push',
       requires_secret: true,
@@ -42,15 +62,7 @@ export async function openPushWorld(workbench: Workbench): Promise<PushWorld> {
   })
   const hook = (await answer.json()) as { url: string; secret: string }
   if (answer.status !== 201) throw new Error(`The hook was not created: ${answer.status}`)
-  const loader = startLoader()
-  workbench.defer(() => loader.stop())
-  return {
-    server,
-    loader,
-    secret: hook.secret,
-    path: new URL(hook.url).pathname,
-    settings: database.settings,
-  }
+  return { path: new URL(hook.url).pathname, secret: hook.secret }
 }
 
 export type Push = { headers: Record<string, string>; body: string }

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdir } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '#platform/database/connect.ts'
-import { startGantry } from '#test/support/process.ts'
-import { createTestTree, type TestTree } from '#test/support/world.ts'
+import { createTestTree } from '#test/support/world.ts'
 import type { Bench } from './bench.ts'
 import { alternate, median, ROUNDS } from './measure.ts'
-import type { Workbench } from './workbench.ts'
+import { makeIdlePipeline, startWholeService } from './whole-service.ts'
 
 const STEPS = 6
 const RUNS_OF = { full: 20, smoke: 1 }
@@ -16,8 +16,10 @@ const ENDED_WITHIN_MS = 30_000
 export const run: Bench = async (workbench, size) => {
   const { db, settings } = await workbench.createDatabase('run')
   const tree = await createTestTree(db)
-  const pipelineId = await makePipeline(db, tree, await workbench.makeFolder())
-  const url = await startService(workbench, settings)
+  const folder = await workbench.makeFolder()
+  await mkdir(`${folder}/1`)
+  const { pipelineId } = await makeIdlePipeline(db, tree, folder, { steps: STEPS, servers: 1 })
+  const url = await startWholeService(workbench, settings)
   const runOnce = () => timeRun(db, { url, token: tree.owner.token, pipelineId })
   await runOnce()
   const times = await alternate(size === 'smoke' ? 1 : ROUNDS, {
@@ -38,54 +40,10 @@ export const run: Bench = async (workbench, size) => {
   ]
 }
 
-async function makePipeline(db: Database, tree: TestTree, folder: string): Promise<number> {
-  const made = { environment_id: tree.environmentId, created_by: tree.owner.id }
-  const server = await db
-    .insertInto('servers')
-    .values({ ...made, name: 'Here', provider_code: 'local', root_directory: folder })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  const pipeline = await db
-    .insertInto('pipelines')
-    .values({
-      ...made,
-      resource_type: 'server',
-      server_id: server.id,
-      name: 'Nothing, six times',
-      operation: 'custom',
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  await db
-    .insertInto('pipeline_steps')
-    .values(
-      Array.from({ length: STEPS }, (_, index) => ({
-        pipeline_id: pipeline.id,
-        position: index + 1,
-        name: `nothing-${index + 1}`,
-        command: 'true',
-      })),
-    )
-    .execute()
-  return pipeline.id
-}
-
-async function startService(workbench: Workbench, settings: object): Promise<string> {
-  const { host, user, database } = settings as Record<'host' | 'user' | 'database', string>
-  const gantry = await startGantry(
-    { after: (end) => workbench.defer(end) },
-    {
-      DATABASE_URL: `postgresql:///${database}?host=${encodeURIComponent(host)}&user=${user}`,
-      GANTRY_HOME: await workbench.makeFolder(),
-    },
-  )
-  return gantry.url!
-}
-
 type Where = { url: string; token: string; pipelineId: number }
 
 /** From the start of the run to its end, by the clock of the database. */
-async function timeRun(db: Database, { url, token, pipelineId }: Where): Promise<number> {
+export async function timeRun(db: Database, { url, token, pipelineId }: Where): Promise<number> {
   const answer = await fetch(`${url}/pipelines/${pipelineId}/actions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },

@@ -1,7 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import { backlog } from './backlog.ts'
 import { type Bench, type Figure, figureLine, isReached, missedLine, type Size } from './bench.ts'
 import { deliver, deliverLatency, isolate } from './deliver.ts'
+import { fleet } from './fleet.ts'
 import { ingest, ingestLatency, memory } from './ingest.ts'
 import { ingestPeer } from './ingest-peer.ts'
 import { list } from './list.ts'
@@ -15,8 +17,10 @@ import { openWorkbench, type Workbench } from './workbench.ts'
 // Figures go to standard output, one line each; everything else goes to standard error.
 
 const BENCHES: Record<string, Bench> = {
+  backlog,
   deliver,
   'deliver-latency': deliverLatency,
+  fleet,
   ingest,
   'ingest-latency': ingestLatency,
   'ingest-peer': ingestPeer,

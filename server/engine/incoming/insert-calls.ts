@@ -44,7 +44,10 @@ const FIRST = firstState({ waitsForParent: false })
 /** An idempotency key is free when nobody has claimed it, or when the claim has expired. */
 const FRESH = `(plan is null or key is null or action_id in (select claimed.action_id from claimed))`
 
-/** The payload of the job that schedules the started runs. */
+/**
+ * The payload of the job that schedules the started runs. Where others wait for the pipeline already (`busy`), they are
+ * stored as waiting, which saves moving them there; the job still looks whether a slot has become free meanwhile.
+ */
 const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts having count(*) > 0)`
 
 // Input: the calls, column by column (from $4 on); their hooks and the plans of their runs, as JSON because they are few.
@@ -65,6 +68,12 @@ const insertStatement = (options: { notifies: boolean }) => `
     join hooks_called h on h.hook = c.called
     where (select version from tree_version) = $1::bigint
   ),
+  busy as materialized (
+    select p.id as pipeline_id from pipelines p
+    where p.id in (select pipeline_id from hooks_called) and p.max_parallel_actions > 0
+      and p.queue_policy = 'queue'
+      and exists (select from actions where pipeline_id = p.id and status = 'waiting' and not has_place)
+  ),
   claimed as (
     insert into delivery_claims (hook_id, key, action_id)
     select hook_id, key, action_id from input where key is not null order by hook_id, key
@@ -73,7 +82,7 @@ const insertStatement = (options: { notifies: boolean }) => `
     returning action_id
   ),
   starts as materialized (
-    select *, '${FIRST.status}' as status, '${FIRST.reason}' as status_reason_code, 'hook' as trigger_type,
+    select *, pipeline_id in (select busy.pipeline_id from busy) as waits, '${FIRST.status}' as status, '${FIRST.reason}' as status_reason_code, 'hook' as trigger_type,
       coalesce(person_name, hook_name) as trigger_name, null as trigger_comment,
       null::jsonb as variables, null::jsonb as commit, null::text as release_name, null::bigint as retry_of,
       null::bigint as parent_id

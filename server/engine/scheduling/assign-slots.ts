@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { isEnd, SKIPPED } from '#model/actions/status.ts'
+import { isEnd, SKIPPED, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
 import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
@@ -20,7 +20,6 @@ export type Affected = {
 }
 
 const QUEUED = { status: 'queued', reason: 'QUEUED' } as const
-const WAITING = { status: 'waiting', reason: 'WAITING_CONCURRENCY_PIPELINE' } as const
 /** For an unlimited pipeline or server: how many get a slot at a time. The next pass takes more. */
 const UNLIMITED_PER_PASS = 500
 /** How many new actions one statement moves to waiting. */
@@ -79,7 +78,8 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
   if (pipelineIds.length === 0) return
   for (const action of await pass.load(await nextActions(pass.trx, pipelineIds))) pass.acquireSlot(action)
   for (const action of pass.loaded()) {
-    if (needsSlot(action) && pipelineIds.includes(action.pipelineId)) pass.moveAction(action, WAITING)
+    if (needsSlot(action) && pipelineIds.includes(action.pipelineId))
+      pass.moveAction(action, WAITING_FOR_PIPELINE)
   }
   await pass.flush()
   await moveRestToWaiting(pass, pipelineIds)
@@ -88,7 +88,7 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
 /** New actions that come after those with a slot. */
 async function moveRestToWaiting({ trx, at, loaded }: SchedulingPass, pipelineIds: number[]): Promise<void> {
   const rest = { pipelineIds, except: loaded().map(({ id }) => id), limit: WAITING_AT_ONCE }
-  while ((await storeWaiting(trx, at, WAITING, rest)) === WAITING_AT_ONCE) {}
+  while ((await storeWaiting(trx, at, WAITING_FOR_PIPELINE, rest)) === WAITING_AT_ONCE) {}
 }
 
 /** The actions that come next on each of these pipelines, first come first served, as far as slots are free. */
@@ -101,11 +101,8 @@ async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<num
         else p.max_parallel_actions - (select count(*) from actions where pipeline_id = p.id and has_place) end as free
     ) as slots
     cross join lateral (
-      (select id from actions
-        where pipeline_id = p.id and status = 'waiting' and not has_place order by id limit greatest(free, 0))
-      union all
-      (select id from actions
-        where pipeline_id = p.id and status = 'queued' and not has_place order by id limit greatest(free, 0))
+      select id from actions
+      where pipeline_id = p.id and status in ('queued', 'waiting') and not has_place
       order by id limit greatest(free, 0)
     ) as next
     where p.id = any(${pipelineIds}::bigint[])`.execute(trx)

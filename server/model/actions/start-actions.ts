@@ -1,8 +1,9 @@
 import { CompiledQuery, type Selectable } from 'kysely'
-import { CREATION_KINDS, INSERT_DELIVERIES, NOTIFY_DELIVERIES } from '#model/events/fan-out.ts'
+import { CREATION_KINDS, INSERT_DELIVERIES, NOTIFY_DELIVERIES, WAITING_KINDS } from '#model/events/fan-out.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ActionsTable, StoredStep } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
+import { WAITING_FOR_PIPELINE as WAITING } from './status.ts'
 
 /**
  * Actions are inserted as part of a larger statement, because what starts them (a call, a person, another action) is
@@ -10,7 +11,7 @@ import { ACTIONS_CHANNEL } from './channel.ts'
  * thousand starts a second go through here.
  *
  * - `starts`: one row per action, with START_COLUMNS; `action_id` comes from NEXT_ACTION_ID, so that other parts of
- *   the statement can use it.
+ *   the statement can use it, and `waits` is true where the action waits for its pipeline from the beginning.
  * - `plans`: one row per target of each distinct plan, with PLAN_COLUMNS; `starts.plan` refers to it.
  */
 export const NEXT_ACTION_ID = `nextval('actions_id_seq')`
@@ -24,12 +25,17 @@ export const START_COLUMNS = `
 /** All of them but `plan`. */
 const ACTION_COLUMNS = START_COLUMNS.replaceAll(/ (int|bigint|text|uuid|jsonb)\b/g, '').replace('plan,', '')
 
+const ACTION_COLUMNS_WAITING = ACTION_COLUMNS.replace(
+  'status,',
+  `case when waits then '${WAITING.status}' else status end,`,
+).replace('status_reason_code,', `case when waits then '${WAITING.reason}' else status_reason_code end,`)
+
 export const PLAN_COLUMNS = `plan int, position int, batch int, server_id bigint, steps jsonb`
 
 export const INSERT_ACTIONS = `
   new_actions as (
     insert into actions (id, ${ACTION_COLUMNS}) overriding system value
-    select action_id, ${ACTION_COLUMNS} from starts order by action_id
+    select action_id, ${ACTION_COLUMNS_WAITING} from starts order by action_id
   ),
   new_targets as (
     insert into targets (action_id, position, batch, server_id, status, status_reason_code, steps)
@@ -37,15 +43,20 @@ export const INSERT_ACTIONS = `
     from starts join plans using (plan) order by starts.action_id, plans.position
   ),
   new_events as (
-    insert into events (action_id, status, status_reason_code)
-    select action_id, status, status_reason_code from starts order by action_id
-    returning id as event_id, action_id
+    insert into events (action_id, previous_status, status, status_reason_code)
+    select action_id, previous_status, status, status_reason_code from (
+      select action_id, null as previous_status, status, status_reason_code from starts
+      union all
+      select action_id, status, '${WAITING.status}', '${WAITING.reason}' from starts where waits
+    ) as happened order by action_id, previous_status nulls first
+    returning id as event_id, action_id, previous_status
   )`
 
 /** Appended to `INSERT_ACTIONS` when a hook may be subscribed to the creation of these actions. */
 export const FAN_OUT_CREATION = `
   notified as (
-    select event_id, action_id, pipeline_id, ${CREATION_KINDS} as kinds, false as is_final
+    select event_id, action_id, pipeline_id, false as is_final,
+      case when previous_status is null then ${CREATION_KINDS} else ${WAITING_KINDS} end as kinds
     from new_events join starts using (action_id)
   ),
   ${INSERT_DELIVERIES}`
@@ -80,7 +91,7 @@ type PlanRow = {
 
 const START = `
   with starts as materialized (
-    select ${NEXT_ACTION_ID} as action_id, s.* from json_to_recordset($1::json) as s (${START_COLUMNS})
+    select ${NEXT_ACTION_ID} as action_id, false as waits, s.* from json_to_recordset($1::json) as s (${START_COLUMNS})
   ),
   plans as materialized (select * from json_to_recordset($2::json) as p (${PLAN_COLUMNS})),
   ${INSERT_ACTIONS},

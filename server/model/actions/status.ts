@@ -36,3 +36,6 @@ export function firstState(start: { waitsForParent: boolean }): State {
 
 /** The end of what never ran: an earlier step, batch or parent failed, or a newer run superseded it. */
 export const SKIPPED: State = { status: 'skipped', reason: 'SKIPPED' }
+
+/** Of an action that has no slot on its pipeline yet. */
+export const WAITING_FOR_PIPELINE: State = { status: 'waiting', reason: 'WAITING_CONCURRENCY_PIPELINE' }

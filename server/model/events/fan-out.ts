@@ -37,6 +37,9 @@ export const NOTIFY_DELIVERIES = `(
 export const CREATION_KINDS = `case status
   when 'queued' then ${textArray(eventKinds(null, 'queued'))} else ${textArray(eventKinds(null, 'pending'))} end`
 
+/** Those of an action that waits right after its creation. */
+export const WAITING_KINDS = textArray(eventKinds('queued', 'waiting'))
+
 type NewEvent = {
   action_id: number
   pipeline_id: number
