@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import pg from 'pg'
+import { testServer } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { until } from '#test/support/until.ts'
 
 const STORED = 1_000_000
+/** Of each: deliveries, and their requests. */
 const STORED_DELIVERIES = 200_000
 const CALLS = 30
 const GROWING = [
@@ -72,34 +75,43 @@ async function store(pipelineId: number): Promise<void> {
   const tables = await existing()
   for (const table of tables)
     await sql`alter table ${sql.table(table)} set (autovacuum_enabled = false)`.execute(db)
-  await db.connection().execute(async (connection) => {
-    await sql`set session_replication_role = replica`.execute(connection)
-    await sql`set synchronous_commit = off`.execute(connection)
-    await sql`set statement_timeout = 0`.execute(connection)
-    await sql`
-      insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, started_at,
+  // Not through the pool: its statements end after half a minute.
+  const client = new pg.Client({ ...testServer(), database: await databaseName() })
+  await client.connect()
+  try {
+    for (const statement of rowsOf(pipelineId)) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+async function databaseName(): Promise<string> {
+  const { rows } = await sql<{ name: string }>`select current_database() as name`.execute(db)
+  return rows[0]!.name
+}
+
+/** What is left of a million runs, as briefly as the tables allow. */
+function rowsOf(pipelineId: number): string[] {
+  return [
+    'set session_replication_role = replica',
+    'set synchronous_commit = off',
+    `insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, started_at,
         completed_at)
       select p.environment_id, p.id, p.operation, 'completed', 'COMPLETED', 'manual', now(), now()
-      from pipelines p, generate_series(1, ${STORED}::int) where p.id = ${pipelineId}`.execute(connection)
-    await sql`
-      insert into targets (action_id, position, server_id, status, status_reason_code, steps, started_at, completed_at)
+      from pipelines p, generate_series(1, ${STORED}) where p.id = ${pipelineId}`,
+    `insert into targets (action_id, position, server_id, status, status_reason_code, steps, started_at, completed_at)
       select a.id, 1, p.server_id, 'completed', 'COMPLETED', '[]', now(), now()
-      from actions a join pipelines p on p.id = a.pipeline_id`.execute(connection)
-    await sql`
-      insert into events (action_id, previous_status, status, status_reason_code)
-      select id, 'in-progress', 'completed', 'COMPLETED' from actions`.execute(connection)
-    await sql`
-      insert into target_moves (target_id, previous_status, status, status_reason_code, occurred_at)
-      select id, 'in-progress', 'completed', 'COMPLETED', now() from targets`.execute(connection)
-    await sql`
-      insert into deliveries (hook_id, event_id, action_id, is_final, state)
+      from actions a join pipelines p on p.id = a.pipeline_id`,
+    `insert into events (action_id, previous_status, status, status_reason_code)
+      select id, 'in-progress', 'completed', 'COMPLETED' from actions`,
+    `insert into target_moves (target_id, previous_status, status, status_reason_code, occurred_at)
+      select id, 'in-progress', 'completed', 'COMPLETED', now() from targets`,
+    `insert into deliveries (hook_id, event_id, action_id, is_final, state)
       select h.id, e.id, e.action_id, true, 'delivered'
-      from (select * from events order by id limit ${STORED_DELIVERIES}::int) e, hooks h where h.type = 'outgoing'`.execute(
-      connection,
-    )
-    await sql`set session_replication_role = origin`.execute(connection)
-    await sql`set synchronous_commit = on`.execute(connection)
-  })
+      from (select * from events order by id limit ${STORED_DELIVERIES}) e, hooks h where h.type = 'outgoing'`,
+    `insert into hook_requests (id, hook_id, type, action_id, url, method, outcome, response_status_code)
+      select uuidv7(), hook_id, 'outgoing', action_id, 'http://127.0.0.1/', 'POST', 'delivered', 200 from deliveries`,
+  ]
 }
 
 async function existing(): Promise<string[]> {

@@ -4,7 +4,7 @@ import { after, suite, test } from 'node:test'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { assertRejected, assertStarted, openCalls } from '#test/support/calls.ts'
 import { openTestApp } from '#test/support/harness.ts'
-import { createAction, createHookRequest, createTestTree } from '#test/support/world.ts'
+import { createAction, createHook, createHookRequest, createTestTree } from '#test/support/world.ts'
 
 const { api, db, tree, makeHook, archive, call, actionsOf, requestsOf, setPipeline } = await openCalls({
   after,
@@ -62,6 +62,38 @@ suite('queue policies', () => {
     const hook = await makeHook({}, at)
     const ids = [await call(hook), await call(hook), await call(hook)].map(assertStarted)
     assert.deepEqual(await statesOf(...ids), ['queued', 'queued', 'queued'])
+  })
+
+  test('a call of a pipeline that others wait for is stored as waiting, with both changes and their deliveries', async () => {
+    const at = await createTestTree(db)
+    await setPipeline(at, { max_parallel_actions: 1 })
+    const hook = await makeHook({}, at)
+    const events = { events: ['action.queued', 'action.status_changed'] }
+    await createHook(db, at, 'outgoing', { trigger_when: JSON.stringify(events) })
+    const first = assertStarted(await call(hook))
+    assert.deepEqual(await statesOf(first), ['queued'])
+    const waiting = {
+      status: 'waiting' as const,
+      status_reason_code: 'WAITING_CONCURRENCY_PIPELINE' as const,
+    }
+    await createAction(db, at, { ...waiting, started_at: null, completed_at: null })
+    const second = assertStarted(await call(hook))
+    const { body } = await api.request('GET', `/actions/${second}`, { token: at.owner.token })
+    assert.deepEqual([body.status, body.status_reason_code], ['waiting', 'WAITING_CONCURRENCY_PIPELINE'])
+    const changes = await db
+      .selectFrom('events')
+      .leftJoin('deliveries', 'deliveries.event_id', 'events.id')
+      .select(['previous_status', 'status', 'deliveries.id as delivery'])
+      .where('events.action_id', '=', second)
+      .orderBy('events.id')
+      .execute()
+    assert.deepEqual(
+      changes.map(({ previous_status, status, delivery }) => [previous_status, status, delivery !== null]),
+      [
+        [null, 'queued', true],
+        ['queued', 'waiting', true],
+      ],
+    )
   })
 
   test('latest skips older waiting runs of hooks with their steps and an event, and no others', async () => {
