@@ -20,7 +20,7 @@ export const page: Bench = async (workbench, size) => {
   const database = await workbench.createDatabase('page')
   const { owner, pipelineId } = await storeActions(database, stored)
   const server = await workbench.startServer(database.settings)
-  const browser = await openBrowser()
+  const browser = await openBrowser({ isComplete: true })
   workbench.defer(() => browser.close())
   const context = await browser.newContext({ baseURL: server.url, viewport: { width: 1280, height: 900 } })
   await context.addCookies([{ name: 'gantry_session', value: owner.token, url: server.url }])

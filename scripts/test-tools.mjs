@@ -3,9 +3,20 @@
 // a cluster that fails over consists of, and promtool, from Debian.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+
+const CACHE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'node_modules/.cache')
 
 const TOOLS = [
   { package: 'git', program: '/usr/bin/git' },
@@ -25,7 +36,12 @@ const FAULT_TOOLS = [
   { package: 'prometheus', program: '/usr/bin/promtool' },
 ]
 const isForFaults = process.argv.includes('--faults')
-const CACHE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'node_modules/.cache')
+
+/** Chromium without a window. Not every distribution has it; the tests of the pages take twice as long without. */
+const HEADLESS_SHELL = {
+  package: 'chromium-headless-shell',
+  program: process.env.CHROMIUM ?? '/usr/lib/chromium/chromium-headless-shell',
+}
 
 /** Pinned like the packages of package-lock.json; here, because nobody who runs Gantry needs them. */
 const OLDER_POSTGRES = {
@@ -68,9 +84,20 @@ if (missing.length > 0 && !install(missing)) {
   process.exit(1)
 }
 
+provideHeadlessShell()
+
 if (isForFaults) {
   for (const [version, integrity] of Object.entries(OLDER_POSTGRES)) provideOlderPostgres(version, integrity)
   provideDebianPostgres()
+}
+
+/** Tried once: where there is none, none is looked for before each run. */
+function provideHeadlessShell() {
+  const tried = join(CACHE, 'headless-shell-tried')
+  if (!canInstall() || existsSync(HEADLESS_SHELL.program) || existsSync(tried)) return
+  mkdirSync(CACHE, { recursive: true })
+  writeFileSync(tried, '')
+  if (!install([HEADLESS_SHELL.package])) console.log('gantry: testing the pages in Chromium itself')
 }
 
 function provideOlderPostgres(version, integrity) {
@@ -118,8 +145,12 @@ function run(program, args, cwd) {
   if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed`)
 }
 
+function canInstall() {
+  return process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')
+}
+
 function install(packages) {
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return false
+  if (!canInstall()) return false
   console.log(`gantry: installing ${packages.join(', ')} for the tests…`)
   const apt = (...args) =>
     spawnSync('apt-get', args, {

@@ -179,6 +179,9 @@ const schemas = [
   ...dashboardSchemas,
 ]
 
+/** Shared by the apps of a process, of which tests have many: a schema is compiled once. */
+let validatorCompiler: ReturnType<typeof createValidatorCompiler> | undefined
+
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const { config, db, box, guard, sshGuard, connect, refuseLocal, http, baseUrl, version } = deps
   const app: FastifyInstance = Fastify({
@@ -203,7 +206,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   })
 
   for (const schema of schemas) app.addSchema(schema)
-  app.setValidatorCompiler(createValidatorCompiler(schemas))
+  validatorCompiler ??= createValidatorCompiler(schemas)
+  app.setValidatorCompiler(validatorCompiler)
   // Responses are typed by the same schemas and checked against them in every test, so they can go through
   // JSON.stringify, which is the fastest serializer.
   app.setSerializerCompiler(() => JSON.stringify)
