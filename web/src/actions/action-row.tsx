@@ -18,7 +18,7 @@ export const ActionRow = memo(function ActionRow({ row, pipelineName }: ActionRo
           <span className={classes.name}>{pipelineName ?? 'Run'}</span> <span>#{row.id}</span>
         </Link>
         <div className={`dimmed ${classes.details}`} title={row.message || undefined}>
-          <span className={row.hash && classes.extra}>
+          <span className={row.hash ? classes.extra : undefined}>
             {row.type} · {row.resource}
             {row.ref && ` · ${row.ref}`}
           </span>
