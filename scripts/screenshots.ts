@@ -12,6 +12,7 @@ import { beautify } from './screenshots/display.ts'
 import { type Installation, setUp } from './screenshots/installation.ts'
 import { pagePictures } from './screenshots/pages.ts'
 import type { Picture } from './screenshots/prepare.ts'
+import { rarePictures } from './screenshots/rare.ts'
 
 /** The ones that README and docs show. */
 const USED = [
@@ -51,7 +52,7 @@ try {
     for (const context of [signedIn, signedOut]) await context.unrouteAll({ behavior: 'ignoreErrors' })
   })
   for (const size of SIZES)
-    for (const picture of [...pagePictures(installation), ...dialogPictures(installation)]) {
+    for (const picture of picturesOf(installation)) {
       if (picture.isNarrowOnly && size.name === 'wide') continue
       const page = await (picture.isSignedOut ? signedOut : signedIn).newPage()
       await takePicture(page, picture, size)
@@ -63,6 +64,10 @@ try {
 if (failed.length > 0) {
   console.error(`Not taken: ${failed.join(', ')}`)
   process.exitCode = 1
+}
+
+function picturesOf(installation: Installation): Picture[] {
+  return [pagePictures, dialogPictures, rarePictures].flatMap((pictures) => pictures(installation))
 }
 
 async function openContext(installation: Installation, isSignedIn: boolean): Promise<BrowserContext> {

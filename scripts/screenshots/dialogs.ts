@@ -49,6 +49,7 @@ export function dialogPictures(at: Installation): Picture[] {
     opened('send-test', outgoing, 'Send test'),
     opened('redeliver', failing, 'Redeliver failed…'),
     opened('rotate-outgoing', outgoing, MORE, 'Rotate secret'),
+    opened('new-secret-outgoing', outgoing, MORE, 'Rotate secret', 'Rotate secret', ONCE),
     opened('invite', `/members${ORGANIZATION}`, 'Invite'),
     opened(
       'invited',
@@ -85,6 +86,7 @@ export function dialogPictures(at: Installation): Picture[] {
     opened('remove-project', `/settings${ORGANIZATION}`, 'Actions for project Web shop', 'Remove'),
     opened('add-environment', `/settings${ORGANIZATION}`, 'Add environment'),
     opened('edit-environment', `/settings${ORGANIZATION}`, 'Actions for environment Staging', 'Edit'),
+    opened('remove-environment', `/settings${ORGANIZATION}`, 'Actions for environment Staging', 'Remove'),
     opened('archive-environment', `/settings${ORGANIZATION}`, 'Actions for environment Staging', 'Archive'),
     opened('audit-entry', `/audit${ORGANIZATION}`, /^Changed pipeline/),
     opened('reset-a-password', '/users', 'Actions for developer@acme.example', 'Reset password'),

@@ -117,7 +117,7 @@ function conflict({ world, push }: Installation): Picture {
       await name.fill('GitHub push to main')
       await world.api('PUT', `/hooks/incoming/${push}`, { name: 'Push' })
       await take(page, 'Save changes')
-      await page.getByText('Somebody else changed this meanwhile').waitFor()
+      await page.getByText('Someone else saved changes while you were editing').waitFor()
       await world.api('PUT', `/hooks/incoming/${push}`, { name: 'GitHub push' })
     },
   }

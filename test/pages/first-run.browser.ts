@@ -59,6 +59,8 @@ describe('a new installation', () => {
       .getByText(/line 2/)
       .first()
       .waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Keep editing' }).click()
     for (const key of ['Control+a', 'Delete']) await editor.press(key)
     await editor.fill(DOCUMENT)
     await dialog.getByLabel('Value of GITLAB_TOKEN').fill('glpat-of-a-test')

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
-import { isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
+import { until } from '#test/support/until.ts'
+import { isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
+
+const LOCAL_SERVER = { provider_code: 'local', root_directory: '/srv/forms' }
 
 describe('forms', () => {
   let world: PagesWorld
@@ -142,9 +145,102 @@ describe('forms', () => {
     await close()
   })
 
+  it('two tabs: one shows what the other saves, and both versions when both changed it', async () => {
+    const { id } = await create('/environments/1/servers', { ...LOCAL_SERVER, name: 'Tabs' })
+    const first = await openPage(world, `/app/servers/${id}`)
+    const second = await openPage(world, '/app/servers')
+    await second.page.getByRole('link', { name: 'Tabs', exact: true }).waitFor()
+    const edit = async (page: Page, name: string) => {
+      const dialog = await openDialog(page, 'Edit')
+      await dialog.getByLabel('Name').fill(name)
+      return dialog
+    }
+    const save = (page: Page) => page.getByRole('button', { name: 'Save changes' }).click()
+    await edit(first.page, 'Tabs two')
+    await save(first.page)
+    await second.page.getByRole('link', { name: 'Tabs two', exact: true }).click()
+    await edit(first.page, 'First')
+    const dialog = await edit(second.page, 'Second')
+    await save(first.page)
+    await first.page.getByText('Server First saved.').waitFor()
+    await save(second.page)
+    const both = dialog.getByRole('row', { name: /^Name/ })
+    await both.waitFor()
+    assert.deepEqual(await both.getByRole('cell').allInnerTexts(), ['Second', 'First'])
+    await dialog.getByRole('button', { name: 'Take theirs' }).click()
+    // What it was when the dialog opened differs from what was taken.
+    await dialog.getByLabel('Name').fill('Tabs two')
+    await save(second.page)
+    await second.page.getByText('Server Tabs two saved.').waitFor()
+    assert.equal((await world.api('GET', `/servers/${id}`)).body.name, 'Tabs two')
+    assert.deepEqual([...first.errors, ...second.errors], [])
+    await first.close()
+    await second.close()
+  })
+
+  it('a permission that is lost meanwhile is named, and what was typed stays', async () => {
+    const person = await world.invite('leaving@example.com', { name: 'Lea Leaving', role: 'admin' })
+    const { page, close } = await openPage(world, '/app/servers', person)
+    const dialog = await openDialog(page, 'Add server')
+    await dialog.getByLabel('Name').fill('web-9')
+    await dialog.getByLabel('Host').first().fill('web-9.example.com')
+    const members: { user_id: number; user: { email: string } }[] = (
+      await world.api('GET', '/organizations/1/members')
+    ).body
+    const { user_id } = members.find(({ user }) => user.email === person.email)!
+    await world.api('PUT', `/organizations/1/members/${user_id}`, { grants: [{ role: 'viewer' }] })
+    const submit = dialog.getByRole('button', { name: 'Add server' })
+    await submit.click()
+    await dialog.getByText('Your role does not include server:add.').first().waitFor()
+    await until('nothing can be sent anymore', 20_000, () => submit.isDisabled())
+    assert.equal(await dialog.getByLabel('Name').inputValue(), 'web-9')
+    assert.equal(await dialog.getByLabel('Host').first().inputValue(), 'web-9.example.com')
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Discard changes' }).click()
+    await isDisabledWithReason(page, 'Add server')
+    await close()
+  })
+
+  it('a dialog that asks stays open while the connection is lost', async () => {
+    const { id } = await create('/environments/1/servers', { ...LOCAL_SERVER, name: 'Cut off' })
+    const { page, close } = await openPage(world, `/app/servers/${id}`)
+    await page.getByRole('button', { name: 'More actions' }).click()
+    await page.getByRole('menuitem', { name: 'Remove' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Past runs').waitFor()
+    const isRemoval = ({ pathname }: URL) => pathname === `/servers/${id}`
+    await page.route(isRemoval, (route) =>
+      route.request().method() === 'DELETE' ? route.abort() : route.continue(),
+    )
+    await dialog.getByRole('button', { name: 'Remove server' }).click()
+    await dialog.getByText('Gantry is unreachable.').waitFor()
+    await page.unroute(isRemoval)
+    await dialog.getByRole('button', { name: 'Remove server' }).click()
+    await page.getByText('Server Cut off removed.').waitFor()
+    await close()
+  })
+
+  it('the worker of a local server is set, and cleared', async () => {
+    const { id } = await create('/environments/1/servers', { ...LOCAL_SERVER, name: 'By a worker' })
+    const { page, errors, close } = await openPage(world, `/app/servers/${id}`)
+    const workerIs = async (worker: string) => {
+      const dialog = await openDialog(page, 'Edit')
+      const field = dialog.getByLabel('Worker (optional)')
+      if (!(await field.isVisible())) await dialog.getByText('More options').click()
+      await field.fill(worker)
+      await dialog.getByRole('button', { name: 'Save changes' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      return (await world.api('GET', `/servers/${id}`)).body.worker_name
+    }
+    assert.equal(await workerIs('machine-2'), 'machine-2')
+    await page.getByText('machine-2').first().waitFor()
+    assert.equal(await workerIs(''), null)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
   it('what somebody else removed is gone', async () => {
-    const server = { name: 'Gone', provider_code: 'local', root_directory: '/srv/gone' }
-    const { id } = await create('/environments/1/servers', server)
+    const { id } = await create('/environments/1/servers', { ...LOCAL_SERVER, name: 'Gone' })
     const { page, close } = await openPage(world, `/app/servers/${id}`)
     await page.getByRole('button', { name: 'More actions' }).click()
     await page.getByRole('menuitem', { name: 'Remove' }).click()

@@ -17,6 +17,8 @@ test('retention: the installation’s, or limits of which an empty one means for
   assert.equal(retentionBody(retentionValues(null)), null)
   assert.deepEqual(retentionBody(retentionValues(limited)), limited)
   assert.deepEqual(retentionBody({ ...retentionValues(null), retention: 'own' }), FOREVER)
+  const typed = retentionBody({ ...retentionValues(null), retention: 'own', logs_days: 'soon' })
+  assert.equal(String(typed?.logs_days), 'soon')
   assert.equal(describeRetention(FOREVER), 'everything forever')
   assert.equal(describeRetention(limited), 'runs 90 days, logs 30 days')
   assert.equal(retentionField('retention.logs_days'), 'logs_days')

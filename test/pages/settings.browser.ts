@@ -54,7 +54,17 @@ describe('settings and credentials', () => {
     await dialog.getByRole('button', { name: 'Add environment' }).click()
     await choose(page, 'Actions for environment Staging', 'Edit')
     await dialog.getByLabel('Name').fill('QA')
+    await dialog.getByLabel('Keep old data').selectOption('As set here')
+    await dialog.getByLabel('Logs (days)').fill('soon')
     await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await dialog.locator('[aria-invalid="true"]').waitFor()
+    await dialog.getByLabel('Logs (days)').fill('30')
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByRole('button', { name: 'Actions for environment QA', exact: true }).waitFor()
+    const { body: names } = await world.api('GET', '/names?type=environment&q=QA')
+    const { retention } = (await world.api('GET', `/environments/${names[0].id}`)).body
+    const forever = { runs_days: null, runs_per_pipeline: null, requests_days: null }
+    assert.deepEqual(retention, { ...forever, logs_days: 30 })
     await choose(page, 'Actions for environment QA', 'Archive')
     await dialog.getByRole('button', { name: 'Archive' }).click()
     await shop.getByText('Archived', { exact: true }).waitFor()

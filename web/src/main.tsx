@@ -9,6 +9,7 @@ import { createRoot } from 'react-dom/client'
 import { Router } from 'wouter'
 import { createApi } from './api/api.ts'
 import { createConnection } from './api/connection.ts'
+import { shareChanges } from './api/other-tabs.ts'
 import { createQueryClient, queryKeys } from './api/queries.ts'
 import { type Services, ServicesContext } from './api/services.ts'
 import { createEmitter } from './api/signals.ts'
@@ -48,6 +49,7 @@ const services: Services = {
 
 captureLinkToken()
 watchLeaving()
+shareChanges(queries)
 // Another link opened in this tab: only the fragment changes.
 addEventListener('hashchange', captureLinkToken)
 

@@ -18,11 +18,13 @@ export const ActionRow = memo(function ActionRow({ row, pipelineName }: ActionRo
           <span className={classes.name}>{pipelineName ?? 'Run'}</span> <span>#{row.id}</span>
         </Link>
         <div className={`dimmed ${classes.details}`} title={row.message || undefined}>
-          {row.type} · {row.resource}
-          {row.ref && ` · ${row.ref}`}
+          <span className={row.hash ? classes.extra : undefined}>
+            {row.type} · {row.resource}
+            {row.ref && ` · ${row.ref}`}
+          </span>
           {row.hash && (
             <>
-              {' · '}
+              <span className={classes.extra}> · </span>
               <code>{row.hash}</code>
             </>
           )}

@@ -30,7 +30,7 @@ type AddApplicationDialogProps = {
 }
 
 export function AddApplicationDialog({ environmentId, close }: AddApplicationDialogProps) {
-  const { choices, choice, setChosen } = useEnvironmentChoice('application:add', environmentId)
+  const { choices, choice, reason, setChosen } = useEnvironmentChoice('application:add', environmentId)
   if (!choices || !choice)
     return (
       <Dialog title="Add application" close={close} size="lg">
@@ -41,17 +41,19 @@ export function AddApplicationDialog({ environmentId, close }: AddApplicationDia
         )}
       </Dialog>
     )
-  return <AddApplicationForm choices={choices} choice={choice} choose={setChosen} close={close} />
+  const given = { choices, choice, reason, close }
+  return <AddApplicationForm {...given} choose={setChosen} />
 }
 
 type AddApplicationFormProps = {
   choices: EnvironmentChoice[]
   choice: EnvironmentChoice
+  reason: string | undefined
   choose(environment: number): void
   close(): void
 }
 
-function AddApplicationForm({ choices, choice, choose, close }: AddApplicationFormProps) {
+function AddApplicationForm({ choices, choice, reason, choose, close }: AddApplicationFormProps) {
   const api = useApi()
   const changed = useInventoryChanged()
   const [, navigate] = useLocation()
@@ -78,6 +80,7 @@ function AddApplicationForm({ choices, choice, choose, close }: AddApplicationFo
       form={form}
       submit="Add application"
       labels={APPLICATION_LABELS}
+      reason={reason}
       close={close}
     >
       <EnvironmentField

@@ -1,6 +1,7 @@
 import { TextInput } from '@mantine/core'
 import { useApi } from '../api/services.ts'
 import { useInventoryChanged } from '../servers/servers.ts'
+import { usePermission } from '../session/permissions.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
@@ -45,12 +46,16 @@ export function EditApplicationDialog(props: EditApplicationDialogProps) {
       void changed()
     },
   })
+  const { project_id: project, environment_id: environment } = application
+  const scope = { organization: organizationId, project, environment }
+  const { allowed, reason } = usePermission('application:edit', scope)
   return (
     <FormDialog
       title={`Edit ${application.name}`}
       form={form}
       submit="Save changes"
       labels={APPLICATION_LABELS}
+      reason={allowed ? undefined : reason}
       close={close}
     >
       <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />

@@ -41,7 +41,6 @@ export function CopyAs(props: CopyAsProps) {
           ) : (
             <Button
               variant="default"
-              aria-label="Copy as"
               className="icon-when-narrow"
               leftSection={<Copy size={16} strokeWidth={1.75} aria-hidden="true" />}
               rightSection={<ChevronDown size={14} strokeWidth={1.75} aria-hidden="true" />}
@@ -123,6 +122,7 @@ function TextDialog({ format, text, close }: Copied & { close(): void }) {
       <Textarea
         label="Select the text and copy it"
         readOnly
+        wrap="off"
         value={text}
         rows={Math.min(text.split('\n').length + 1, 24)}
         styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}

@@ -1,8 +1,12 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
+import { usePermission } from '../session/permissions.ts'
 import { type EnvironmentChoice, useEnvironmentChoices } from './environment-choice.ts'
 import { useScope } from './scope.ts'
 
-/** The environment that something is added to: the selected one, else the first that is possible. */
+/**
+ * The environment that something is added to: the selected one, else the first that is possible. It stays when the
+ * permission is lost, so that the form stays; `reason` then says why nothing can be saved.
+ */
 export function useEnvironmentChoice(permission: string, given?: number) {
   const [scope] = useScope()
   const choices = useEnvironmentChoices(permission)
@@ -15,5 +19,14 @@ export function useEnvironmentChoice(permission: string, given?: number) {
   const wanted = chosen ?? given ?? scope.environment
   const choice: EnvironmentChoice | undefined =
     choices?.find(({ environment }) => environment === wanted) ?? suitable?.[0] ?? choices?.[0]
-  return { choices, choice, setChosen }
+  const kept = useRef<{ choices: EnvironmentChoice[]; choice: EnvironmentChoice }>(undefined)
+  if (choices && choice) kept.current = { choices, choice }
+  const last = kept.current
+  const { allowed, reason } = usePermission(permission, last?.choice)
+  return {
+    choices: last?.choices ?? choices,
+    choice: last?.choice,
+    reason: allowed ? undefined : reason,
+    setChosen,
+  }
 }

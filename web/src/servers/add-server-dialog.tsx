@@ -26,7 +26,7 @@ type AddServerDialogProps = {
 }
 
 export function AddServerDialog({ environmentId, close }: AddServerDialogProps) {
-  const { choices, choice, setChosen } = useEnvironmentChoice('server:add', environmentId)
+  const { choices, choice, reason, setChosen } = useEnvironmentChoice('server:add', environmentId)
   if (!choices || !choice)
     return (
       <Dialog title="Add server" close={close} size="lg">
@@ -37,17 +37,19 @@ export function AddServerDialog({ environmentId, close }: AddServerDialogProps) 
         )}
       </Dialog>
     )
-  return <AddServerForm choices={choices} choice={choice} choose={setChosen} close={close} />
+  const given = { choices, choice, reason, close }
+  return <AddServerForm {...given} choose={setChosen} />
 }
 
 type AddServerFormProps = {
   choices: EnvironmentChoice[]
   choice: EnvironmentChoice
+  reason: string | undefined
   choose(environment: number): void
   close(): void
 }
 
-function AddServerForm({ choices, choice, choose, close }: AddServerFormProps) {
+function AddServerForm({ choices, choice, reason, choose, close }: AddServerFormProps) {
   const api = useApi()
   const changed = useInventoryChanged()
   const [, navigate] = useLocation()
@@ -68,7 +70,14 @@ function AddServerForm({ choices, choice, choose, close }: AddServerFormProps) {
     },
   })
   return (
-    <FormDialog title="Add server" form={form} submit="Add server" labels={SERVER_LABELS} close={close}>
+    <FormDialog
+      title="Add server"
+      form={form}
+      submit="Add server"
+      labels={SERVER_LABELS}
+      reason={reason}
+      close={close}
+    >
       <EnvironmentField
         choices={choices}
         choice={choice}

@@ -1,4 +1,4 @@
-import { NativeSelect, SimpleGrid, TextInput } from '@mantine/core'
+import { NativeSelect, TextInput } from '@mantine/core'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
 import type { EnvironmentValues } from './environment-input.ts'
 import { LIMIT_LABELS, LIMITS } from './retention-input.ts'
@@ -19,7 +19,7 @@ export function RetentionFields({ form, defaults }: RetentionFieldsProps) {
         {...form.field('retention')}
       />
       {form.values.retention === 'own' && (
-        <SimpleGrid cols={2}>
+        <div className="columns">
           {LIMITS.map((limit) => (
             <TextInput
               key={limit}
@@ -30,7 +30,7 @@ export function RetentionFields({ form, defaults }: RetentionFieldsProps) {
               {...form.field(limit)}
             />
           ))}
-        </SimpleGrid>
+        </div>
       )}
     </>
   )

@@ -22,8 +22,11 @@ export function retentionValues(retention: EnvironmentRecord['retention'] | unde
 
 export function retentionBody(values: RetentionValues): Retention | null {
   if (values.retention === 'default') return null
-  // What is no number is left to the API, which says so at the input.
-  const numberOf = (text: string) => (text.trim() === '' ? null : Number(text))
+  const numberOf = (text: string) => {
+    if (text.trim() === '') return null
+    // What is no number is left to the API, which says so at the input; as JSON, NaN would mean forever.
+    return Number.isNaN(Number(text)) ? text.trim() : Number(text)
+  }
   return Object.fromEntries(LIMITS.map((limit) => [limit, numberOf(values[limit])])) as Retention
 }
 

@@ -27,6 +27,7 @@ export default function SettingsPage() {
         <Group gap="xs">
           <Button
             variant="default"
+            className="icon-when-narrow"
             leftSection={<FileCode size={16} strokeWidth={1.75} aria-hidden="true" />}
             onClick={() => setAdding('document')}
           >
@@ -34,6 +35,7 @@ export default function SettingsPage() {
           </Button>
           <ReasonedButton
             variant="default"
+            className="icon-when-narrow"
             reason={isInstanceAdmin ? undefined : NOT_ADMIN}
             leftSection={<Building2 size={16} strokeWidth={1.75} aria-hidden="true" />}
             onClick={() => setAdding('organization')}
