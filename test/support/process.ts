@@ -40,7 +40,7 @@ export async function temporaryHome(t: Closer): Promise<string> {
 type As = { uid: number; gid: number; checkout: string; wrapper?: string[] }
 
 /** Another program than this checkout's, and its arguments. */
-type Program = [string, ...string[]]
+export type Program = [string, ...string[]]
 
 /** Resolves when it is ready; rejects with its output when it exits instead. */
 export async function startGantry(

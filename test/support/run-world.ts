@@ -11,7 +11,14 @@ import type { PipelinesTable, ServersTable } from '#platform/database/tables.ts'
 import { createTestDatabase, testServer } from './database.ts'
 import { createGate } from './gate.ts'
 import { later } from './later.ts'
-import { ADMIN_ENVIRONMENT, call, type GantryProcess, startGantry, temporaryHome } from './process.ts'
+import {
+  ADMIN_ENVIRONMENT,
+  call,
+  type GantryProcess,
+  type Program,
+  startGantry,
+  temporaryHome,
+} from './process.ts'
 import { processesAt } from './processes-at.ts'
 import { type ApplicationInput, BUILT_IN, createInventory, type StepInput } from './run-inventory.ts'
 import { until } from './until.ts'
@@ -40,6 +47,8 @@ export async function openRunWorld(
     environment?: Record<string, string>
     /** A separate server, to stop and start; by default a database of the test run. */
     database?: ConnectionSettings & { host: string; user: string; port?: number }
+    /** Of the processes to start with; by default that of this checkout. */
+    program?: Program
   } = {},
 ) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'gantry-runs-')))
@@ -62,10 +71,10 @@ export async function openRunWorld(
     ...ADMIN_ENVIRONMENT,
     ...options.environment,
   }
-  const start = (role: string, more: Record<string, string> = {}) =>
-    startGantry(t, { ...environment, GANTRY_ROLE: role, ...more })
+  const start = (role: string, more: Record<string, string> = {}, program?: Program) =>
+    startGantry(t, { ...environment, GANTRY_ROLE: role, ...more }, undefined, program)
   const processes: GantryProcess[] = []
-  for (const role of options.roles ?? ['all']) processes.push(await start(role))
+  for (const role of options.roles ?? ['all']) processes.push(await start(role, {}, options.program))
   const opened = openDatabase(database, { onIdleError: () => {} })
   later(t, () => opened.close())
   const { db } = opened

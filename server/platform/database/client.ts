@@ -19,6 +19,9 @@ const KEEPALIVE_MS = 5_000
 
 const MAX_STATEMENTS = 500
 
+/** Prepared before a migration that changed the columns of its result. Its code is that of many other errors. */
+const STALE_STATEMENT = 'cached plan must not change result type'
+
 const timeouts = new AsyncLocalStorage<number>()
 
 /**
@@ -59,8 +62,8 @@ type Internals = { _queryable: boolean; _ending: boolean; connection: { stream: 
 export class Client extends pg.Client {
   /** Known after connecting. */
   session: Session | undefined
-  /** Its server takes no writes any more: the pool must not keep it. */
-  isReadOnly = false
+  /** Its server takes no writes any more, or its statements no longer fit the schema: the pool must not keep it. */
+  isSpent = false
   readonly #config: Config
   #unheard = false
   static #names = new Map<string, string>()
@@ -135,7 +138,7 @@ export class Client extends pg.Client {
   }
 
   #examine(error: Error & { code?: string }, commits: boolean): Error {
-    if (error.code === '25006') this.isReadOnly = true
+    if (error.code === '25006' || error.message === STALE_STATEMENT) this.isSpent = true
     if (commits && isUnanswered(error)) this.#unheard = true
     // Also the error of the rollback that follows a failed commit, which takes its place.
     if (this.#unheard && this.session) unheard.set(error, this.session)

@@ -59,9 +59,9 @@ export function openDatabase(
   const pool = new pg.Pool(poolConfig)
   // An idle client that loses its server emits 'error'; without a listener that would end the process.
   pool.on('error', options.onIdleError)
-  // The next one goes to the server that takes writes by then.
+  // The next one goes to the server that takes writes by then, or knows the schema.
   pool.on('release', (_error, client) => {
-    if (client instanceof Client && client.isReadOnly) void client.end()
+    if (client instanceof Client && client.isSpent) void client.end()
   })
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   // Kysely ends the pool only when it has used it.

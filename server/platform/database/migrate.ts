@@ -5,8 +5,10 @@ import { type Kysely, sql } from 'kysely'
 import { compareReleases, VERSION } from '#platform/version.ts'
 import { withQueryTimeout } from './client.ts'
 import type { Database, Transaction } from './connect.ts'
+import { lockTables } from './lock-tables.ts'
 import { provideFunctions } from './older-servers.ts'
 import { type Executed, oldestThatTolerates, pendingMigrations } from './schema.ts'
+import { endIdleConnections } from './stale-statements.ts'
 
 const FOLDER = new URL('./migrations/', import.meta.url)
 /** `.ts` in a checkout, `.js` in a release. */
@@ -17,6 +19,8 @@ export type Migration = {
   up(db: Kysely<any>): Promise<void>
   /** The oldest release whose code works with the schema that this migration leaves behind. */
   toleratedBy: string
+  /** Every table that exists before and that it changes, indexes or refers to. */
+  locks?: readonly string[]
 }
 
 /** Announces which release the schema is about to require. */
@@ -60,11 +64,16 @@ async function migrateAll(db: Database, options: MigrateOptions): Promise<void> 
     await createBookkeeping(trx)
     await provideFunctions(trx)
   })
-  await giveNotice(db, migrations, known, release)
+  const executed = await readExecuted(db)
+  await giveNotice(db, executed, migrations, known, release)
+  let isMigrated = false
   for (let attempt = 1; ; ) {
     try {
-      const migrated = await db.transaction().execute((trx) => migrateOnce(trx, migrations, known, release))
-      if (migrated === null) return
+      const migrated = await db
+        .transaction()
+        .execute((trx) => migrateOnce(trx, { migrations, known, release, say }))
+      if (migrated === null) break
+      isMigrated = true
       attempt = 1
     } catch (error) {
       if (!LOCK_ERRORS.includes(codeOf(error)) || attempt === LOCK_ATTEMPTS) throw error
@@ -73,6 +82,7 @@ async function migrateAll(db: Database, options: MigrateOptions): Promise<void> 
       await delay(250 + Math.random() * 500)
     }
   }
+  if (isMigrated && executed.length > 0) await endIdleConnections(db)
 }
 
 /** As far as this migration, in the caller's transaction. */
@@ -107,14 +117,13 @@ export async function readExecuted(db: Database): Promise<Executed[]> {
 /** The first one that is missing; null when none is. */
 async function migrateOnce(
   trx: Transaction,
-  migrations: Record<string, Migration>,
-  known: string[],
-  release: string,
+  { migrations, known, release, say }: Required<Omit<MigrateOptions, 'to'>> & { known: string[] },
 ): Promise<string | null> {
   await lockMigrations(trx)
   const [name] = pendingMigrations(await readExecuted(trx), known, release)
   if (name === undefined) return null
   await sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`.execute(trx)
+  await lockTables(trx, migrations[name]!.locks ?? [], say)
   await run(trx, name, migrations[name]!)
   await sql`select pg_notify(${SCHEMA_CHANNEL}, ${migrations[name]!.toleratedBy})`.execute(trx)
   return name
@@ -156,11 +165,11 @@ async function createBookkeeping(trx: Transaction): Promise<void> {
  */
 async function giveNotice(
   db: Database,
+  executed: readonly Executed[],
   migrations: Record<string, Migration>,
   known: string[],
   release: string,
 ): Promise<void> {
-  const executed = await readExecuted(db)
   const pending = pendingMigrations(executed, known, release)
   const needed = oldestThatTolerates(pending.map((name) => ({ tolerated_by: migrations[name]!.toleratedBy })))
   const before = oldestThatTolerates(executed.filter((one) => one.tolerated_by !== null)) ?? FIRST_RELEASE

@@ -30,6 +30,7 @@ describe('an outage', () => {
     'EMFILE',
     'ENFILE',
     '25006',
+    '40P01',
     '55P03',
     '53100',
     '53300',

@@ -15,6 +15,7 @@ const OUTAGE_CODES = new Set([
   'ENETUNREACH',
   'ENFILE', // … nor has the machine
   'ENOTFOUND',
+  '40P01', // deadlock: with a migration, which takes more locks than we do
   '25006', // read-only: a standby, during a failover
   '53100', // disk full
   '53200', // out of memory
@@ -31,7 +32,7 @@ const OUTAGE_CODES = new Set([
 ])
 
 const OUTAGE_MESSAGES =
-  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|the database system is)/
+  /^(cached plan must not change result type|Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|the database system is)/
 
 /** True when the database was unavailable, so that the same work may succeed later. */
 export function isOutage(error: unknown): boolean {

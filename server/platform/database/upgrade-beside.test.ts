@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { createTestDatabase } from '#test/support/database.ts'
-import { until } from '#test/support/until.ts'
+import { until, untilLockWait } from '#test/support/until.ts'
 import { type Database, openDatabase } from './connect.ts'
 import { openListener } from './listen.ts'
 import { type Migration, migrate, migrationNames } from './migrate.ts'
+import { isOutage } from './outages.ts'
 import { watchSchema } from './schema-watch.ts'
 
 const LATER = '9001-later'
 
 /** Everything that is known, and one more. */
-async function withLater(toleratedBy: string, statement: string): Promise<Record<string, Migration>> {
+async function withLater(
+  toleratedBy: string,
+  statement: string,
+  locks: string[] = [],
+): Promise<Record<string, Migration>> {
   const known = (await migrationNames()).map((name) => [name, { up: async () => {}, toleratedBy: '0.1.0' }])
   const up = async (db: Parameters<Migration['up']>[0]) => void (await sql.raw(statement).execute(db))
-  return { ...Object.fromEntries(known), [LATER]: { up, toleratedBy } }
+  return { ...Object.fromEntries(known), [LATER]: { up, toleratedBy, locks } }
 }
 
 async function openWorld(t: TestContext) {
@@ -39,6 +45,40 @@ async function watch(t: TestContext, world: Awaited<ReturnType<typeof openWorld>
 }
 
 describe('a migration while processes of an older release work', () => {
+  test('gives up its locks for transactions that take them in another order, and gets them later', async (t) => {
+    const world = await openWorld(t)
+    await sql`create table one (n int)`.execute(world.db)
+    await sql`create table two (n int)`.execute(world.db)
+    const migrations = await withLater('0.2.0', 'alter table one add column more int', ['one', 'two'])
+    const working = world.db.transaction().execute(async (trx) => {
+      await sql`insert into two values (1)`.execute(trx)
+      const migrating = migrate(world.open(), { migrations, release: '0.3.0' })
+      await untilLockWait(world.db)
+      // Longer than deadlocks take to be detected.
+      for (let n = 0; n < 60; n += 1) {
+        await sql`insert into one values (${n}::int)`.execute(trx)
+        await delay(20)
+      }
+      return { migrating }
+    })
+    await (await working).migrating
+    const { rows } = await sql`select more from one`.execute(world.db)
+    assert.equal(rows.length, 60)
+  })
+
+  test('leaves no connection with statements that no longer fit', async (t) => {
+    const world = await openWorld(t)
+    await sql`create table one (n int)`.execute(world.db)
+    const read = () => sql`select * from one where n is distinct from ${1}::int`.execute(world.db)
+    await read()
+    const migrations = await withLater('0.2.0', 'alter table one add column more int', ['one'])
+    await migrate(world.open(), { migrations, release: '0.3.0' })
+    await read()
+    await sql`alter table one add column again int`.execute(world.open())
+    await assert.rejects(read(), isOutage)
+    await read()
+  })
+
   test('that they tolerate leaves them working, and they may be started again', async (t) => {
     const world = await openWorld(t)
     const { schema, changes } = await watch(t, world, '0.2.0')

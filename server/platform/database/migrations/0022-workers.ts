@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 export const toleratedBy = '0.1.0'
+export const locks = ['targets', 'servers', 'workers']
 
 // Which machine a local server is: workers have names, and such a server may name one. Workers of older releases
 // have no name. The table is logged, so that a standby that becomes the primary knows them.

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 export const toleratedBy = '0.1.0'
+export const locks = ['hook_requests', 'deliveries', 'actions', 'applications', 'servers', 'environments']
 
 // What removing old data needs: how long an environment keeps what, which releases are on the disks of servers, how far
 // the removal has come, and a way to find everything that belongs to a run without reading whole tables.

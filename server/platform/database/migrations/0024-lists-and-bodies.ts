@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 export const toleratedBy = '0.1.0'
+export const locks = ['hook_requests', 'actions']
 
 // Lists of actions by any two filters, rate limits that hold across processes, and bodies that take less room. Runs that
 // a hook started, of which there are many, have one index for that; the two by trigger and by user hold only the others.

@@ -1,0 +1,26 @@
+// Statements that were prepared before a migration and no longer fit: PostgreSQL refuses to run them when the columns of
+// their result have changed, on that connection forever.
+import { setTimeout as delay } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Database } from './connect.ts'
+
+const ATTEMPTS = 15
+const PAUSE_MS = 100
+
+/**
+ * Ends the connections that other processes have in their pools, so that they open new ones, which know the new schema.
+ * Busy ones get a moment to become idle.
+ */
+export async function endIdleConnections(db: Database): Promise<void> {
+  const { rows: started } = await sql<{ now: string }>`select clock_timestamp()::text as now`.execute(db)
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const { rows } = await sql<{ ended: boolean }>`
+      select case when state = 'idle' then pg_terminate_backend(pid) else false end as ended
+      from pg_stat_activity a
+      where datname = current_database() and usename = current_user and application_name = 'gantry'
+        and pid <> pg_backend_pid() and backend_start < ${started[0]!.now}::timestamptz
+        and not exists (select from pg_locks l where l.pid = a.pid and l.locktype = 'advisory')`.execute(db)
+    if (rows.every(({ ended }) => ended)) return
+    await delay(PAUSE_MS)
+  }
+}

@@ -1,0 +1,74 @@
+// What sslmode in DATABASE_URL means, against a server with a certificate of a private authority.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { startCalled } from '#test/support/called-gantry.ts'
+import { later } from '#test/support/later.ts'
+import { openOwnPostgres } from '#test/support/own-postgres.ts'
+import { startGantry, temporaryHome } from '#test/support/process.ts'
+
+test('encrypted connections verify the server, and a refusal says what to do', async (t) => {
+  const server = await openOwnPostgres(t)
+  const files = await makeCertificates(t)
+  await chown(files.key, server.account.uid, server.account.gid)
+  await server.start({ ssl: 'on', ssl_cert_file: files.certificate, ssl_key_file: files.key })
+  const url = (query: string, host = 'localhost') =>
+    `postgres://gantry@${host}:${server.port}/postgres?${query}`
+  const authority = `&sslrootcert=${encodeURIComponent(files.authority)}`
+
+  const { callHook } = await startCalled(t, url(`sslmode=verify-full${authority}`))
+  assert.equal((await callHook('one')).status, 202)
+  const encrypted = `select bool_and(ssl) as all from pg_stat_ssl join pg_stat_activity using (pid)
+    where application_name like 'gantry%'`
+  assert.deepEqual(await server.query(encrypted), [{ all: true }])
+  const home = await temporaryHome(t)
+  const start = (query: string, host?: string) =>
+    startGantry(t, { GANTRY_HOME: home, DATABASE_URL: url(query, host) })
+  await (await start(`sslmode=require${authority}`)).stop()
+
+  const remedy =
+    /Add sslrootcert=\/path\/to\/ca\.pem to DATABASE_URL, and use the host name that is in the certificate/
+  const other = await makeCertificates(t)
+  for (const [query, host] of [
+    ['sslmode=require'],
+    [`sslmode=verify-full&sslrootcert=${encodeURIComponent(other.authority)}`],
+    [`sslmode=verify-full${authority}`, '127.0.0.1'],
+  ] as [string, string?][])
+    await assert.rejects(start(query, host), remedy, query)
+  await assert.rejects(
+    start('sslmode=verify-full&sslrootcert=/nowhere/ca.pem'),
+    /DATABASE_URL.*\/nowhere\/ca\.pem/,
+  )
+})
+
+/** An authority, and what it signed for the name localhost. */
+async function makeCertificates(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-certificates-'))
+  later(t, () => rm(folder, { recursive: true, force: true }))
+  await chmod(folder, 0o755)
+  const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder })
+  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-days', '2']
+  await openssl('req', '-x509', ...newKey, '-subj', '/CN=Authority', '-keyout', 'ca.key', '-out', 'ca.pem')
+  await writeFile(join(folder, 'names'), 'subjectAltName = DNS:localhost\n')
+  const request = [
+    ...newKey.slice(0, 5),
+    '-subj',
+    '/CN=localhost',
+    '-keyout',
+    'key.pem',
+    '-out',
+    'request.pem',
+  ]
+  await openssl('req', '-new', ...request)
+  const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'names']
+  await openssl('x509', '-req', '-in', 'request.pem', ...signed, '-out', 'certificate.pem')
+  return {
+    authority: join(folder, 'ca.pem'),
+    certificate: join(folder, 'certificate.pem'),
+    key: join(folder, 'key.pem'),
+  }
+}

@@ -1,0 +1,89 @@
+// The release before beside this one, on one database and under load, while this one migrates.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createTestDatabase, testServer } from '#test/support/database.ts'
+import { later } from '#test/support/later.ts'
+import { call, type Program } from '#test/support/process.ts'
+import { openRunWorld } from '#test/support/run-world.ts'
+import { assertRanOnce, assertStartedOnce, notingSteps, startCalls } from '#test/support/steady-calls.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** The last commit whose release was 0.1.0. */
+const BEFORE = '5e36e0a8a6cbade7637e5f7bd76deb07f205f237'
+const LOAD_MS = 3_000
+
+test('processes of 0.1.0 work beside ours, also while we migrate, and every call has its run', async (t) => {
+  const { settings, drop } = await createTestDatabase({ empty: true })
+  later(t, drop)
+  const program = await provideBefore(t)
+  const world = await openRunWorld(t, {
+    roles: ['api', 'worker'],
+    database: { ...testServer(), ...settings },
+    program,
+  })
+  const { db, notes, processes } = world
+  const steps = notingSteps(join(notes, 'steps'))
+  const unlimited = { server: { max_parallel_actions: 0 }, pipeline: { max_parallel_actions: 0 } }
+  const { pipelineId } = await world.makeCustom(steps, unlimited)
+  const hook = await world.makeHook(pipelineId)
+  const [oldApi, oldWorker] = processes as [(typeof processes)[0], (typeof processes)[0]]
+  const urls = [oldApi.url!]
+
+  const calls = startCalls({ urls: () => urls, hooks: [hook], senders: 3, gapMs: 500 })
+  await delay(LOAD_MS)
+  const alone = calls.actions.size
+  const newApi = await world.start('api')
+  urls.push(newApi.url!)
+  const newWorker = await world.start('worker')
+  await delay(LOAD_MS)
+  await calls.stop()
+  t.diagnostic(`${calls.actions.size} calls, ${alone} of them before the migration began`)
+  assert.deepEqual([...calls.refusals], [])
+  await assertStartedOnce(db, calls.actions, [])
+  await assertRanOnce(db, join(notes, 'steps'), [...calls.actions.values()])
+  // The workers of then have no name.
+  const named = await db.selectFrom('targets').select('worker_name').distinct().execute()
+  assert.equal(named.length, 2, 'both workers ran targets')
+  for (const api of [oldApi, newApi])
+    for (const path of [
+      '/actions?per_page=100',
+      '/overview',
+      `/actions/${[...calls.actions.values()].at(-1)}`,
+    ]) {
+      const { status, body } = await call(api, 'GET', path, { token: world.owner.token })
+      assert.equal(status, 200, `${path}: ${JSON.stringify(body)}`)
+    }
+
+  for (const old of [oldApi, oldWorker]) assert.equal(await old.stop(), 0)
+  await assert.rejects(world.start('api', {}, program), /corrupted migrations/)
+  const last = startCalls({ urls: () => [newApi.url!], hooks: [hook], senders: 1, gapMs: 0 })
+  await last.stop()
+  await assertRanOnce(db, join(notes, 'steps'), [...calls.actions.values(), ...last.actions.values()])
+  for (const { log } of [newApi, newWorker])
+    assert.deepEqual(
+      log.map((line) => JSON.parse(line)).filter(({ level, msg }) => level >= 50 && !/database/.test(msg)),
+      [],
+    )
+})
+
+/** The program of 0.1.0, from the history of this repository, with our dependencies. */
+async function provideBefore(t: TestContext): Promise<Program> {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-0.1.0-'))
+  later(t, () => rm(folder, { recursive: true, force: true }))
+  await chmod(folder, 0o755)
+  const run = promisify(execFile)
+  const archive = join(folder, 'archive.tar')
+  await run('git', ['archive', '--output', archive, BEFORE], { cwd: ROOT }).catch((error) =>
+    assert.fail(`This test needs the history of the repository (git fetch --unshallow): ${error.message}`),
+  )
+  await run('tar', ['-xf', archive, '-C', folder])
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  return [process.execPath, join(folder, 'server/main.ts')]
+}
