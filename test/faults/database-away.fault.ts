@@ -10,10 +10,12 @@ import type { JobCatalog } from '#platform/queue/jobs.ts'
 import { installQueue, openQueue } from '#platform/queue/open-queue.ts'
 import { readQueueDepths } from '#platform/queue/queue-depths.ts'
 import { startWorker } from '#platform/queue/worker.ts'
+import { scrape } from '#test/support/metrics.ts'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
 
 const AWAY_MS = 30_000
 const JOBS = 1_000
+const METRICS_TOKEN = 'a-token-for-metrics'
 
 /** The embedded server's socket, as a URL that another process can be given. */
 function urlOf({
@@ -38,6 +40,7 @@ test('the database goes away for 30 s: the process stays up, returns 503, and be
   const gantry = await startGantry(t, {
     GANTRY_HOME: await temporaryHome(t),
     DATABASE_URL: urlOf(connection),
+    GANTRY_METRICS_TOKEN: METRICS_TOKEN,
     ...ADMIN_ENVIRONMENT,
   })
   const token = await logInAsAdmin(gantry)
@@ -58,6 +61,10 @@ test('the database goes away for 30 s: the process stays up, returns 503, and be
     await pause(500)
   }
   assert.equal(gantry.child.exitCode, null)
+  const { samples } = await scrape(gantry.url!, METRICS_TOKEN)
+  assert.equal(samples.get('gantry_ready'), 0)
+  assert.ok(samples.get('gantry_database_connection_failures_total')! > 0)
+  assert.equal(samples.get('gantry_workers{state="online"}'), undefined)
 
   server = await startEmbeddedPostgres({ home: databaseHome })
   const backAt = performance.now()

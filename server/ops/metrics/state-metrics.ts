@@ -24,7 +24,7 @@ export function createInstallationMetrics(registry: Registry) {
   )
   const failing = gauge('failing_hooks', 'Outgoing hooks whose receiver failed and has not succeeded since.')
   const workers = gauge('workers', 'Workers that are online; draining ones take no new targets.', ['state'])
-  const homeless = gauge('targets_without_worker', 'Targets that wait because no worker can take them.')
+  const withoutWorker = gauge('targets_without_worker', 'Targets that wait because no worker can take them.')
   const finished = gauge(
     'retention_finished_timestamp_seconds',
     'When the removal of old data last reached its end; 0 before the first time.',
@@ -38,7 +38,7 @@ export function createInstallationMetrics(registry: Registry) {
 
   return (state: InstallationState | null): void => {
     for (const metric of [jobs, deliveries, workers, removed]) metric.reset()
-    for (const metric of [oldest, failing, homeless, finished]) metric.remove()
+    for (const metric of [oldest, failing, withoutWorker, finished]) metric.remove()
     if (state === null) return
     for (const { job, ...states } of state.queueDepths)
       for (const [name, count] of Object.entries(states)) jobs.set({ job, state: name }, count)
@@ -48,7 +48,7 @@ export function createInstallationMetrics(registry: Registry) {
     failing.set(state.deliveries.failingHooks)
     workers.set({ state: 'online' }, state.workers.online)
     workers.set({ state: 'draining' }, state.workers.draining)
-    homeless.set(state.targetsWithoutWorker)
+    withoutWorker.set(state.targetsWithoutWorker)
     const { finished_at, ...counts } = state.retention
     finished.set(finished_at === null ? 0 : Date.parse(finished_at) / 1_000)
     for (const [kind, count] of Object.entries(counts)) removed.inc({ kind }, count)
@@ -74,7 +74,7 @@ export function createProcessMetrics(registry: Registry) {
     help: 'Whether `/readyz` is green: 1, or 0.',
     registers,
   })
-  const most = new Gauge({
+  const maxConnections = new Gauge({
     name: 'gantry_database_pool_max_connections',
     help: 'How many connections the pool of this process may open.',
     registers,
@@ -108,7 +108,7 @@ export function createProcessMetrics(registry: Registry) {
 
   return ({ isReady, pool, disk }: ProcessState): void => {
     ready.set(isReady ? 1 : 0)
-    most.set(pool.max)
+    maxConnections.set(pool.max)
     connections.set({ state: 'used' }, pool.open - pool.idle)
     connections.set({ state: 'idle' }, pool.idle)
     waiting.set(pool.waiting)

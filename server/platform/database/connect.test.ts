@@ -3,6 +3,7 @@ import { after, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { createTestDatabase } from '#test/support/database.ts'
+import { until } from '#test/support/until.ts'
 import { isoFromPostgres, openDatabase } from './connect.ts'
 
 const { settings, drop } = await createTestDatabase()
@@ -86,4 +87,16 @@ test('a database that was never used can be closed, and closed again', async () 
   const database = openDatabase(settings, { onIdleError: () => {} })
   await database.close()
   await database.close()
+})
+
+test('connections that cannot be opened, and those that are lost, are counted', async (t) => {
+  const unreachable = openDatabase({ host: '127.0.0.1', port: 1 }, { onIdleError: () => {} })
+  t.after(() => unreachable.close())
+  await assert.rejects(sql`select 1`.execute(unreachable.db))
+  assert.equal(unreachable.poolState().failures, 1)
+
+  const opened = openDatabase(settings, { max: 1, onIdleError: () => {} })
+  t.after(() => opened.close())
+  await assert.rejects(sql`select pg_terminate_backend(pg_backend_pid())`.execute(opened.db))
+  await until('it is counted', 5_000, () => opened.poolState().failures > 0)
 })
