@@ -48,7 +48,7 @@ export function fits(spot: Spot, { command, action, server }: CommandRun): boole
 
 export const show = ({ command, action, server }: CommandRun) => `${command} of ${action} on ${server}`
 
-const TIMEOUT_MS = 30_000
+const TIMEOUT_MS = 90_000
 
 /** Throws on timeout, and when the signal aborts. */
 export async function waitFor(
