@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { backlog } from './backlog.ts'
 import { type Bench, type Figure, figureLine, isReached, missedLine, type Size } from './bench.ts'
+import { claim } from './claim.ts'
 import { deliver, deliverLatency, isolate } from './deliver.ts'
 import { fleet } from './fleet.ts'
 import { ingest, ingestLatency, memory } from './ingest.ts'
@@ -18,6 +19,7 @@ import { openWorkbench, type Workbench } from './workbench.ts'
 
 const BENCHES: Record<string, Bench> = {
   backlog,
+  claim,
   deliver,
   'deliver-latency': deliverLatency,
   fleet,

@@ -12,7 +12,8 @@ const LEASE = `interval '${LEASE_MS} milliseconds'`
 
 const IS_DUE = `d.state = 'pending' and d.due_at <= now() and (d.leased_until is null or d.leased_until < now())`
 
-// What belongs to a delivery is looked up by key, one by one, for the same reason.
+// What belongs to a delivery is looked up by its key, whatever the planner knows: the claim names the keys as arrays, the
+// rest is read one by one.
 // A final delivery supersedes a predecessor only while it holds the lock on that row: if another process has just begun to
 // retry the predecessor, unseen by this statement's snapshot, the row has changed, and the final delivery waits.
 const CLAIM = `
@@ -60,6 +61,7 @@ const CLAIM = `
   claimed as (
     update deliveries set leased_until = now() + ${LEASE}, attempts = attempts + 1
     from due where deliveries.hook_id = due.hook_id and deliveries.event_id = due.event_id
+      and deliveries.hook_id = any($1::uuid[]) and deliveries.event_id = any(array(select event_id from due))
       and (not due.supersedes or (due.hook_id, due.event_id) in (select hook_id, event_id from held))
     returning deliveries.*, due.is_failing, due.is_probe
   ),
