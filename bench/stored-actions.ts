@@ -142,7 +142,7 @@ function actionRows(from: number, to: number, count: number, ownerId: number): s
       case status when 'in-progress' then 'IN_PROGRESS' else upper(status) end, trigger_type,
       case when ${isHook} then 'github' else 'dashboard' end, 'Ada', 'ada@example.com', '192.0.2.7',
       case when trigger_type = 'manual' then ${ownerId} end,
-      case when ${isHook} then hook_id end, case when ${isHook} then uuidv7() end,
+      case when ${isHook} then hook_id end, case when ${isHook} then uuidv7(made - clock_timestamp()) end,
       case when ${isHook} then ${variables} else '{}' end,
       case when ${isDeploy} then to_char(made, 'YYYYMMDDHH24MISS') end,
       case when ${isDeploy} then ${commit} end, case when ${isDeploy} then ${deployment} end, credential_id,
@@ -189,10 +189,10 @@ function stepsTable(): string {
 }
 
 function targetRows(from: number, to: number): string {
-  return `insert into targets (action_id, position, server_id, status, status_reason_code, steps,
+  return `insert into targets (action_id, position, server_id, status, status_reason_code, steps, release_name,
       started_at, completed_at, created_at, updated_at)
     select a.id, 1, ranked_pipelines.server_id, a.status, a.status_reason_code,
-      replace(planned.steps, 'TIME', to_char(a.updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::jsonb,
+      replace(planned.steps, 'TIME', to_char(a.updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::jsonb, a.release_name,
       a.started_at, a.completed_at, a.created_at, a.updated_at
     from actions a join ranked_pipelines using (pipeline_id) join planned_steps planned using (type, status)
     where a.id between ${from} and ${to} order by a.id`

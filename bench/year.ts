@@ -1,18 +1,22 @@
-// A year in a day: `node bench/year.ts [runs] [seconds of retention]`. Stores runs of a year (a million by default), times lists by one and by two
-// filters, switches retention on, and shows what is left: disk, times, and that what is live can still be rolled back.
+// A year in a day: `node bench/year.ts [runs] [seconds of retention]`. Stores runs of a year (a million by default) with all
+// that they leave behind, lists them by one and by two filters, switches retention on, and shows what is left: disk, costs
+// of lists, statistics of days, and that what is live and on disk is still there (for a rollback to such a release see
+// test/runs/runs-end-to-end.test.ts).
+import { deepEqual } from 'node:assert/strict'
+import { loadavg } from 'node:os'
 import { sql } from 'kysely'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { pruneOldData, readRetentionTotals } from '#ops/retention/prune.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { findPage } from '#views/actions/find-page.ts'
-import { countEndedRuns } from '#views/dashboard/run-days.ts'
-import { median } from './measure.ts'
+import { countEndedRuns, readRunDays } from '#views/dashboard/run-days.ts'
+import { chooseFilters, costOfList, type ListCost } from './list-cost.ts'
+import { storeRunRecords } from './run-records.ts'
 import { storeActions } from './stored-actions.ts'
 import { openWorkbench, runStatement } from './workbench.ts'
 
-const ROUNDS = 3
 const KEPT_DAYS = 90
 const FOREVER = { runs_days: null, runs_per_pipeline: null, logs_days: null, requests_days: null }
+const LIMITED = { ...FOREVER, runs_days: KEPT_DAYS, requests_days: KEPT_DAYS }
 
 const count = Number(process.argv[2] ?? 1_000_000)
 const seconds = Number(process.argv[3] ?? 3_600)
@@ -21,19 +25,17 @@ try {
   const database = await workbench.createDatabase('year')
   const { db, settings } = database
   const { owner, pipelineId } = await storeActions(database, count)
+  await storeRunRecords(database, count)
   const { rows: environments } = await sql<{ id: number }>`select id from environments`.execute(db)
   const environmentIds = environments.map(({ id }) => id)
-  const singles = await filtersFor(db, owner.id, pipelineId)
-  // All of a year's runs have ended, and are counted.
-  await db.updateTable('counted_runs').set({ until: new Date().toISOString() }).execute()
+  const singles = await chooseFilters(db, { count, userId: owner.id, pipelineId })
   await countEndedRuns(db)
+  const days = await readRunDays(db, environmentIds)
 
   await showSizes(db, 'before')
   await showLists(db, environmentIds, singles, 'before')
 
-  await sql`update environments set retention = ${JSON.stringify({ ...FOREVER, runs_days: KEPT_DAYS, requests_days: KEPT_DAYS })}::jsonb`.execute(
-    db,
-  )
+  await sql`update environments set retention = ${JSON.stringify(LIMITED)}::jsonb`.execute(db)
   const begun = performance.now()
   const removed = await pruneOldData(db, {
     defaults: FOREVER,
@@ -42,20 +44,21 @@ try {
     maxMs: seconds * 1_000,
   })
   const took = (performance.now() - begun) / 1_000
-  print(`retention removed ${JSON.stringify(removed)} in ${took.toFixed(0)} s`)
+  const rate = (removed.runs / took).toFixed(0)
+  print(
+    `retention removed ${JSON.stringify(removed)} in ${took.toFixed(0)} s, ${rate} runs/s (load ${loadavg()[0]})`,
+  )
   print(`its totals: ${JSON.stringify(await readRetentionTotals(db))}`)
+  await showSizes(db, 'after')
   await runStatement(settings, 'vacuum analyze')
-  await showSizes(db, 'after, vacuumed')
+  await showSizes(db, 'after vacuum')
   await runStatement(settings, 'vacuum full')
   await showSizes(db, 'after vacuum full')
   await runStatement(settings, 'vacuum analyze')
   await showLists(db, environmentIds, singles, 'after')
-  const { rows } = await sql<{ live: number; kept: number; blocks: boolean }>`select
-    (select count(*) from applications where live_action_id is not null) as live,
-    (select count(*) from applications app join actions a on a.id = app.live_action_id) as kept,
-    (select bool_and(b.actions = (select count(*) from actions a where a.environment_id = b.environment_id
-      and a.id between b.block * 5000 and b.block * 5000 + 4999)) from action_blocks b) as blocks`.execute(db)
-  print(`live runs ${rows[0]!.kept} of ${rows[0]!.live}; counts of blocks are exact: ${rows[0]!.blocks}`)
+  deepEqual(await readRunDays(db, environmentIds), days)
+  print('statistics of days are as before')
+  await showKept(db)
 } finally {
   await workbench.close()
 }
@@ -64,67 +67,55 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-async function filtersFor(db: Database, userId: number, pipelineId: number): Promise<ActionFilters[]> {
-  const { rows } = await sql<{ hook_id: string; early: string; late: string }>`select
-    (select hook_id from actions where hook_id is not null order by id limit 1) as hook_id,
-    (select created_at from actions order by id offset ${Math.floor(count / 20)}::int limit 1) as early,
-    (select created_at from actions order by id desc offset ${Math.floor(count / 20)}::int limit 1) as late`.execute(
-    db,
-  )
-  const { hook_id, early, late } = rows[0]!
-  return [
-    { status: ['failed'] },
-    { status: ['in-progress'] },
-    { type: ['deploy'] },
-    { resource_type: ['server'] },
-    { pipeline_id: [pipelineId] },
-    { trigger_type: ['hook'] },
-    { trigger_type: ['manual'] },
-    { trigger_type: ['retry'] },
-    { hook_id: [hook_id] },
-    { user_id: [userId] },
-    { created_before: early },
-    { created_after: late },
-  ]
-}
-
-async function timeList(
-  db: Database,
-  ids: number[],
-  filters: ActionFilters,
-): Promise<{ ms: number; total: number }> {
-  const times: number[] = []
-  let total = 0
-  for (let round = 0; round < ROUNDS; round++) {
-    const begun = performance.now()
-    total = (await findPage(db, ids, filters, { limit: 25, offset: 0 })).extent.total
-    times.push(performance.now() - begun)
-  }
-  return { ms: median(times), total }
+async function showKept(db: Database): Promise<void> {
+  const { rows } = await sql<{
+    live: number
+    kept: number
+    disk: number
+    found: number
+    blocks: boolean
+  }>`select
+    (select count(*) from applications where live_action_id is not null) as live,
+    (select count(*) from applications app join actions a on a.id = app.live_action_id) as kept,
+    (select count(*) from releases_on_disk) as disk,
+    (select count(*) from releases_on_disk d where exists (
+      select from targets t join actions a on a.id = t.action_id join pipelines p on p.id = a.pipeline_id
+      where t.release_name = d.release_name and p.application_id = d.application_id)) as found,
+    (select bool_and(b.actions = (select count(*) from actions a where a.environment_id = b.environment_id
+      and a.id between b.block * 5000 and b.block * 5000 + 4999)) from action_blocks b) as blocks`.execute(db)
+  const { live, kept, disk, found, blocks } = rows[0]!
+  print(`live runs ${kept} of ${live}; runs of releases on disk ${found} of ${disk}`)
+  print(`counts of blocks are exact: ${blocks}`)
 }
 
 async function showLists(db: Database, ids: number[], singles: ActionFilters[], when: string): Promise<void> {
-  const plain = await timeList(db, ids, {})
-  print(`lists ${when}: no filter ${plain.ms.toFixed(1)} ms`)
-  const alone = new Map<ActionFilters, number>()
+  print(`lists ${when}: no filter ${readable(await costOfList(db, ids, {}))}`)
+  const alone = new Map<ActionFilters, ListCost>()
   for (const filters of singles) {
-    const { ms, total } = await timeList(db, ids, filters)
-    alone.set(filters, ms)
-    print(`  ${JSON.stringify(filters)} ${ms.toFixed(1)} ms, ${total} found`)
+    const cost = await costOfList(db, ids, filters)
+    alone.set(filters, cost)
+    print(`  ${JSON.stringify(filters)} ${readable(cost)}`)
   }
-  const pairs: { name: string; ms: number; ratio: number; total: number }[] = []
+  const pairs: { name: string; cost: ListCost; ratio: number }[] = []
   for (const [index, one] of singles.entries()) {
     for (const other of singles.slice(index + 1)) {
       if (Object.keys(other).some((name) => name in one)) continue
-      const { ms, total } = await timeList(db, ids, { ...one, ...other })
-      const ratio = ms / Math.max(alone.get(one)!, alone.get(other)!)
-      pairs.push({ name: JSON.stringify({ ...one, ...other }), ms, ratio, total })
+      const cost = await costOfList(db, ids, { ...one, ...other })
+      const ratio = cost.entries / Math.max(alone.get(one)!.entries, alone.get(other)!.entries)
+      pairs.push({ name: JSON.stringify({ ...one, ...other }), cost, ratio })
     }
   }
+  print(`  ${pairs.length} pairs; entries against those of the costlier of the two alone, highest first:`)
   pairs.sort((a, b) => b.ratio - a.ratio)
-  print(`  ${pairs.length} pairs; the slowest against the slower of the two alone:`)
-  for (const { name, ms, ratio, total } of pairs.slice(0, 6))
-    print(`    ${ratio.toFixed(2)}  ${name} ${ms.toFixed(1)} ms, ${total} found`)
+  for (const { name, cost, ratio } of pairs.slice(0, 4))
+    print(`    ${ratio.toFixed(2)}  ${name} ${readable(cost)}`)
+  print('  and the slowest:')
+  pairs.sort((a, b) => b.cost.ms - a.cost.ms)
+  for (const { name, cost } of pairs.slice(0, 4)) print(`    ${name} ${readable(cost)}`)
+}
+
+function readable({ entries, pages, scans, ms, total }: ListCost): string {
+  return `${entries} entries, ${pages} pages, ${scans} scans, ${ms.toFixed(1)} ms, ${total} found`
 }
 
 async function showSizes(db: Database, when: string): Promise<void> {
@@ -132,7 +123,7 @@ async function showSizes(db: Database, when: string): Promise<void> {
     select relname as name, round(pg_total_relation_size(c.oid) / 1048576.0)::int as mib,
       (select count(*) from actions)::int as runs
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = 'public' and c.relkind = 'r' order by pg_total_relation_size(c.oid) desc limit 5`.execute(
+    where n.nspname = 'public' and c.relkind = 'r' order by pg_total_relation_size(c.oid) desc limit 7`.execute(
     db,
   )
   const { rows: whole } = await sql<{ mib: number }>`
