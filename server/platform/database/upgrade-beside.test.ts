@@ -9,6 +9,7 @@ import { openListener } from './listen.ts'
 import { type Migration, migrate, migrationNames } from './migrate.ts'
 import { isOutage } from './outages.ts'
 import { watchSchema } from './schema-watch.ts'
+import { endIdleConnections } from './stale-statements.ts'
 
 const LATER = '9001-later'
 
@@ -72,6 +73,7 @@ describe('a migration while processes of an older release work', () => {
     await read()
     const migrations = await withLater('0.2.0', 'alter table one add column more int', ['one'])
     await migrate(world.open(), { migrations, release: '0.3.0' })
+    await endIdleConnections(world.open(), 0)
     await until('the pool has a new one', 10_000, () =>
       read().catch((error) => {
         assert.doesNotMatch(error.message, /cached plan/)
