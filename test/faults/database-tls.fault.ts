@@ -1,6 +1,7 @@
 // What sslmode in DATABASE_URL means, against a server with a certificate of a private authority.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,14 +21,15 @@ test('encrypted connections verify the server, and a refusal says what to do', a
     `postgres://gantry@${host}:${server.port}/postgres?${query}`
   const authority = `&sslrootcert=${encodeURIComponent(files.authority)}`
 
-  const { callHook } = await startCalled(t, url(`sslmode=verify-full${authority}`))
+  const key = { GANTRY_SECRET_KEY: randomBytes(32).toString('hex') }
+  const { callHook } = await startCalled(t, url(`sslmode=verify-full${authority}`), key)
   assert.equal((await callHook('one')).status, 202)
   const encrypted = `select bool_and(ssl) as all from pg_stat_ssl join pg_stat_activity using (pid)
     where application_name like 'gantry%'`
   assert.deepEqual(await server.query(encrypted), [{ all: true }])
   const home = await temporaryHome(t)
   const start = (query: string, host?: string) =>
-    startGantry(t, { GANTRY_HOME: home, DATABASE_URL: url(query, host) })
+    startGantry(t, { ...key, GANTRY_HOME: home, DATABASE_URL: url(query, host) })
   await (await start(`sslmode=require${authority}`)).stop()
 
   const remedy =

@@ -43,7 +43,10 @@ test('processes of 0.1.0 work beside ours, also while we migrate, and every call
   urls.push(newApi.url!)
   const newWorker = await world.start('worker')
   await delay(LOAD_MS)
-  await calls.stop()
+  await calls.stop().catch((error) => {
+    const lines = [oldApi, newApi].flatMap(({ log }) => log).filter((line) => /"level":50/.test(line))
+    throw new Error(`${error.message}\n${lines.join('\n')}`)
+  })
   t.diagnostic(`${calls.actions.size} calls, ${alone} of them before the migration began`)
   assert.deepEqual([...calls.refusals], [])
   await assertStartedOnce(db, calls.actions, [])

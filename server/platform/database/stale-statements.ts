@@ -7,12 +7,17 @@ import type { Database } from './connect.ts'
 const ATTEMPTS = 15
 const PAUSE_MS = 100
 
+/** Processes that are starting have younger ones, and must not lose them. */
+const OLDER_THAN_S = 30
+
 /**
  * Ends the connections that other processes have in their pools, so that they open new ones, which know the new schema.
  * Busy ones get a moment to become idle.
  */
-export async function endIdleConnections(db: Database): Promise<void> {
-  const { rows: started } = await sql<{ now: string }>`select clock_timestamp()::text as now`.execute(db)
+export async function endIdleConnections(db: Database, olderThanS = OLDER_THAN_S): Promise<void> {
+  const { rows: started } = await sql<{
+    now: string
+  }>`select (clock_timestamp() - make_interval(secs => ${olderThanS}::float8))::text as now`.execute(db)
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const { rows } = await sql<{ ended: boolean }>`
       select case when state = 'idle' then pg_terminate_backend(pid) else false end as ended
