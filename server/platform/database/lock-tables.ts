@@ -9,8 +9,8 @@ const LONGEST_WAIT_MS = 400
 const LOCK_ERRORS = ['55P03', '40P01', '57014']
 
 /**
- * Takes all of them at once or none. Only the first is waited for, while none is held: whoever holds nothing is part of no
- * deadlock. Attempts are brief and frequent, so that nobody waits long behind one; every other one does not wait at all,
+ * Takes all of them at once or none. Only the first is waited for, while none is held: a transaction without locks is
+ * part of no deadlock. Attempts are brief and frequent, so that nobody waits long behind one; every other one does not wait at all,
  * so that nobody who holds another table queues up behind it. They are held to the end of the transaction.
  */
 export async function lockTables(
