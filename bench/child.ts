@@ -64,7 +64,7 @@ export function startChild(file: string, options: ChildOptions = {}): Child {
 }
 
 /** What the start script in package.json says before and after `node`. */
-function startSettings(): { environment: Record<string, string>; flags: string[] } {
+export function startSettings(): { environment: Record<string, string>; flags: string[] } {
   const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   const words: string[] = scripts.start.split(' ')
   const pairs = words.flatMap((word) =>

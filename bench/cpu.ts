@@ -48,7 +48,7 @@ async function childrenOf(pid: number): Promise<number[]> {
   return all.filter((_, index) => parents[index] === pid)
 }
 
-async function processTime(pid: number): Promise<number> {
+export async function processTime(pid: number): Promise<number> {
   return sum([...(await threadTimes(pid)).values()])
 }
 

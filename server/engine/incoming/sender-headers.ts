@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 
@@ -24,7 +24,7 @@ export function idempotencyKey(headers: Headers, body: Buffer): Buffer | null {
   for (const name of ID_HEADERS) {
     const id = headers[name]
     if (typeof id === 'string' && id.trim() !== '')
-      return hash('sha256', Buffer.concat([Buffer.from(`${name}\0${id.trim()}\0`), body]), 'buffer')
+      return createHash('sha256').update(`${name}\0${id.trim()}\0`).update(body).digest()
   }
   return null
 }
