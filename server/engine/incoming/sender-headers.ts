@@ -53,10 +53,7 @@ const SECRET_HEADERS = new Set([
 export function maskSecrets({ signature }: CompiledHook, headers: Headers): Record<string, unknown> {
   const tokenHeader =
     signature && SIGNATURE_SCHEMES[signature.scheme].sendsSecret ? signature.header : undefined
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      SECRET_HEADERS.has(name) || name === tokenHeader ? '********' : value,
-    ]),
-  )
+  const masked: Record<string, unknown> = { ...headers }
+  for (const name in masked) if (SECRET_HEADERS.has(name) || name === tokenHeader) masked[name] = '********'
+  return masked
 }
