@@ -46,9 +46,12 @@ const FIRST = firstState({ waitsForParent: false })
 /** An idempotency key is free when nobody has claimed it, or when the claim has expired. */
 const FRESH = `(plan is null or key is null or action_id in (select claimed.action_id from claimed))`
 
+const MAX_ID = '9223372036854775807'
+
 /**
  * The payload of the job that schedules the started runs. Where others wait for the pipeline already (`busy`), they are
  * stored as waiting, which saves moving them there; the job still looks whether a slot has become free meanwhile.
+ * Only the index of pipeline and status provides the order that is asked for; others hold every run that is queued.
  */
 const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts having count(*) > 0)`
 
@@ -76,7 +79,10 @@ const insertStatement = (options: { notifies: boolean }) => `
     select p.id as pipeline_id from pipelines p
     where p.id in (select pipeline_id from hooks_called) and p.max_parallel_actions > 0
       and p.queue_policy = 'queue'
-      and exists (select from actions where pipeline_id = p.id and status = 'waiting' and not has_place)
+      and (select true from actions a
+        where (a.pipeline_id, a.status, a.id) > (p.id, 'waiting', 0)
+          and (a.pipeline_id, a.status, a.id) < (p.id, 'waiting', ${MAX_ID}) and not a.has_place
+        order by a.pipeline_id, a.status, a.id limit 1)
   ),
   claimed as (
     insert into delivery_claims (hook_id, key, action_id)
