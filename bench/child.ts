@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 
 /** A child process that handles requests over IPC. It exits when this process does. */
 export type Child = {
+  pid: number
   ask<Answer>(question: unknown): Promise<Answer>
   stop(): Promise<void>
 }
@@ -46,6 +47,7 @@ export function startChild(file: string, options: ChildOptions = {}): Child {
     waiting.clear()
   })
   return {
+    pid: child.pid!,
     ask<Answer>(question: unknown): Promise<Answer> {
       const id = ++questions
       const answered = Promise.withResolvers<unknown>()
@@ -62,7 +64,7 @@ export function startChild(file: string, options: ChildOptions = {}): Child {
 }
 
 /** What the start script in package.json says before and after `node`. */
-function startSettings(): { environment: Record<string, string>; flags: string[] } {
+export function startSettings(): { environment: Record<string, string>; flags: string[] } {
   const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   const words: string[] = scripts.start.split(' ')
   const pairs = words.flatMap((word) =>

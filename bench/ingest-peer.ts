@@ -1,28 +1,30 @@
 import type { Bench, Figure } from './bench.ts'
+import { sendUntilWaiting } from './calls.ts'
+import type { LoadOutcome } from './load.ts'
 import { alternate, median, medianRatio, ROUNDS } from './measure.ts'
 import { type StartPeer, startNodeRed, startRestate, startWebhook, untilIdle } from './peers.ts'
-import { CONNECTIONS, DELIVERY, openPushWorld, postOf, signedPush } from './push.ts'
-import type { BenchServer } from './workbench.ts'
+import { type Called, CONNECTIONS, DELIVERY, openServiceWorld, postOf, signedPush } from './push.ts'
 
 const SIZES = {
   full: { warmUpMs: 3_000, ms: 4_000, rounds: ROUNDS },
   smoke: { warmUpMs: 100, ms: 200, rounds: 1 },
 }
 
-/** By how much Gantry, which stores everything, should be faster. */
+/** The rate of Gantry, which stores everything and schedules it, as a share of theirs. */
 const PEERS: Record<string, { start: StartPeer; limit: number }> = {
-  webhook: { start: startWebhook, limit: 2 },
-  'node-red': { start: startNodeRed, limit: 1.3 },
-  restate: { start: startRestate, limit: 4 },
+  webhook: { start: startWebhook, limit: 0.8 },
+  'node-red': { start: startNodeRed, limit: 0.5 },
+  restate: { start: startRestate, limit: 1.5 },
 }
 
 /** The same signed push at other programs, one after another; those that are not installed are left out. */
 export const ingestPeer: Bench = async (workbench, size) => {
   const { warmUpMs, ms, rounds } = SIZES[size]
-  const { server, loader, secret, path } = await openPushWorld(workbench)
+  const world = await openServiceWorld(workbench)
+  const { secret } = world
   const push = signedPush(secret)
-  const load = (at: Pick<BenchServer, 'port' | 'cpuMs'> & { path: string }, duration: number) =>
-    loader.load(at, {
+  const load = (at: Omit<Called, 'pid'>, duration: number) =>
+    world.loader.load(at, {
       connections: CONNECTIONS,
       ms: duration,
       requests: [postOf(at.path, push)],
@@ -37,8 +39,8 @@ export const ingestPeer: Bench = async (workbench, size) => {
       continue
     }
     const parties = (duration: number) => ({
-      gantry: () => load({ ...server, path }, duration),
-      peer: async () => {
+      gantry: async (): Promise<LoadOutcome> => sendUntilWaiting(world, { ms: duration }),
+      peer: async (): Promise<LoadOutcome> => {
         const outcome = await load(peer, duration)
         await untilIdle(peer)
         return outcome

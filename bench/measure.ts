@@ -5,6 +5,7 @@ import type { BenchServer } from './workbench.ts'
 export const ROUNDS = 5
 
 export type Loader = {
+  pid: number
   /** Keeps `connections` busy with `requests`, one at a time each, for `ms`. */
   load(
     server: Pick<BenchServer, 'port' | 'cpuMs'>,
@@ -16,6 +17,7 @@ export type Loader = {
 export function startLoader(): Loader {
   const child: Child = startChild('./load.ts')
   return {
+    pid: child.pid,
     async load(server, options) {
       const before = await server.cpuMs()
       const outcome = await child.ask<LoadOutcome>({ ...options, port: server.port })

@@ -1,4 +1,4 @@
-// Other webhook receivers, if they are installed on this machine; nothing is installed from here.
+// Other webhook receivers, if they are installed on this machine. Debian's `webhook` is installed where that is possible.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { constants } from 'node:fs'
@@ -28,7 +28,7 @@ const ENDED_WITHIN_MS = 10_000
 
 /** Debian's webhook: checks the signature, runs a command, stores nothing. */
 export const startWebhook: StartPeer = async (workbench, push, secret) => {
-  const program = await findProgram('webhook')
+  const program = (await findProgram('webhook')) ?? (await installWebhook())
   if (!program) return undefined
   const file = join(await workbench.makeFolder(), 'hooks.json')
   const parameter = { source: 'header', name: 'X-Hub-Signature-256' }
@@ -117,6 +117,19 @@ export async function untilIdle({ cpuMs }: Peer): Promise<void> {
     await pause(100)
     if ((await cpuMs()) - before <= 10) return
   }
+}
+
+/** As root, from Debian. */
+async function installWebhook(): Promise<string | undefined> {
+  const apt = await findProgram('apt-get')
+  if (process.getuid?.() !== 0 || !apt) return undefined
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const install = () =>
+    promisify(execFile)(apt, ['install', '-y', '-qq', '--no-install-recommends', 'webhook'], { env })
+  await install()
+    .catch(() => promisify(execFile)(apt, ['update', '-qq'], { env }).then(install))
+    .catch((error: Error) => console.error(`ingest-peer: ${error.message}`))
+  return findProgram('webhook')
 }
 
 async function findProgram(name: string): Promise<string | undefined> {

@@ -1,15 +1,25 @@
 import { createHmac } from 'node:crypto'
-import { createTestTree } from '#test/support/world.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Database, OpenDatabase } from '#platform/database/connect.ts'
+import { createTestTree, type TestTree } from '#test/support/world.ts'
+import { parentOf, processTime } from './cpu.ts'
 import { type Loader, startLoader } from './measure.ts'
+import { startService } from './service.ts'
 import type { BenchServer, Workbench } from './workbench.ts'
 
-/** The hook that call benchmarks use, on a dedicated server, and the process that calls it. */
+/** What is called: a process that listens, and the URL of the hook there. */
+export type Called = { pid: number; port: number; path: string; cpuMs(): Promise<number> }
+
+/** A hook, the process that serves it, and the process that calls it. */
 export type PushWorld = {
-  server: BenchServer
+  called: Called
   loader: Loader
   secret: string
-  path: string
+  db: Database
   settings: object
+  /** The process of the database's postmaster. */
+  postgres: number
 }
 
 export const CONNECTIONS = 32
@@ -24,25 +34,84 @@ const VARIABLES = [
   { name: 'repository', path: 'repository.full_name', type: 'string', required: true },
   { name: 'commits', path: 'commits_count', type: 'integer', required: false, default_value: 0 },
 ]
+const STEPS = 6
+const STARTED_WITHIN_MS = 30_000
 
-export async function openPushWorld(workbench: Workbench): Promise<PushWorld> {
+/** The API alone, in front of a pipeline that deploys to one server. */
+export async function openPushWorld(workbench: Workbench): Promise<PushWorld & { server: BenchServer }> {
   const database = await workbench.createDatabase('ingest')
   const tree = await createTestTree(database.db)
   // One target, as a first application has.
   await database.db.deleteFrom('application_servers').where('server_id', '=', tree.serverIds[1]!).execute()
   const server = await workbench.startServer(database.settings)
-  const { path, secret } = await createPushHook(server.url, {
-    pipelineId: tree.pipelineId,
-    token: tree.owner.token,
-  })
+  return { ...(await openHook(workbench, database, server, tree, tree.pipelineId)), server }
+}
+
+/** The service with its worker, and a pipeline whose only slot is taken: every call becomes an action that waits. */
+export async function openServiceWorld(workbench: Workbench): Promise<PushWorld> {
+  const database = await workbench.createDatabase('ingest')
+  const tree = await createTestTree(database.db)
+  const pipelineId = await makeBusyPipeline(database.db, tree, await workbench.makeFolder())
+  const service = await startService(workbench, database.settings)
+  const world = await openHook(workbench, database, service, tree, pipelineId)
+  const { status } = await post(`${service.url}/pipelines/${pipelineId}/actions`, tree.owner.token, {})
+  if (status !== 201) throw new Error(`The first run was not started: ${status}`)
+  const deadline = performance.now() + STARTED_WITHIN_MS
+  while ((await countActions(database.db, 'in-progress')) === 0) {
+    if (performance.now() > deadline) throw new Error('The first run did not take the slot.')
+    await pause(50)
+  }
+  return world
+}
+
+export async function countActions(db: Database, status: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from actions where status = ${status}`.execute(db)
+  return rows[0]!.count
+}
+
+async function makeBusyPipeline(db: Database, tree: TestTree, folder: string): Promise<number> {
+  const made = { environment_id: tree.environmentId, created_by: tree.owner.id }
+  const server = await db
+    .insertInto('servers')
+    .values({ ...made, name: 'Here', provider_code: 'local', root_directory: folder })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const values = { resource_type: 'server' as const, server_id: server.id, name: 'Busy', operation: 'custom' }
+  const pipeline = await db
+    .insertInto('pipelines')
+    .values({ ...made, ...values, max_parallel_actions: 1 })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const steps = Array.from({ length: STEPS }, (_, index) => ({
+    pipeline_id: pipeline.id,
+    position: index + 1,
+    name: `step-${index + 1}`,
+    command: index === 0 ? 'sleep 3600' : 'true',
+    timeout_seconds: 3_600,
+  }))
+  await db.insertInto('pipeline_steps').values(steps).execute()
+  return pipeline.id
+}
+
+async function openHook(
+  workbench: Workbench,
+  { db, settings }: OpenDatabase,
+  { pid, port, url }: { pid: number; port: number; url: string },
+  tree: TestTree,
+  pipelineId: number,
+): Promise<PushWorld> {
+  const { path, secret } = await createPushHook(url, { pipelineId, token: tree.owner.token })
   const loader = startLoader()
   workbench.defer(() => loader.stop())
+  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)
   return {
-    server,
+    called: { pid, port, path, cpuMs: async () => (await processTime(pid)) / 1_000 },
     loader,
     secret,
-    path,
-    settings: database.settings,
+    db,
+    settings,
+    postgres: await parentOf(rows[0]!.pid),
   }
 }
 
@@ -51,18 +120,23 @@ export async function createPushHook(
   url: string,
   { pipelineId, token }: { pipelineId: number; token: string },
 ): Promise<{ path: string; secret: string }> {
-  const answer = await fetch(`${url}/pipelines/${pipelineId}/hooks/incoming`, {
+  const { status, body } = await post(`${url}/pipelines/${pipelineId}/hooks/incoming`, token, {
+    name: 'Push',
+    requires_secret: true,
+    settings: { variables: VARIABLES, rate_limit: BIG },
+  })
+  const hook = body as { url: string; secret: string }
+  if (status !== 201) throw new Error(`The hook was not created: ${status}`)
+  return { path: new URL(hook.url).pathname, secret: hook.secret }
+}
+
+async function post(url: string, token: string, body: object): Promise<{ status: number; body: unknown }> {
+  const answer = await fetch(url, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      name: 'Push',
-      requires_secret: true,
-      settings: { variables: VARIABLES, rate_limit: BIG },
-    }),
+    body: JSON.stringify(body),
   })
-  const hook = (await answer.json()) as { url: string; secret: string }
-  if (answer.status !== 201) throw new Error(`The hook was not created: ${answer.status}`)
-  return { path: new URL(hook.url).pathname, secret: hook.secret }
+  return { status: answer.status, body: await answer.json() }
 }
 
 export type Push = { headers: Record<string, string>; body: string }

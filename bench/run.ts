@@ -5,7 +5,7 @@ import { type Bench, type Figure, figureLine, isReached, missedLine, type Size }
 import { claim } from './claim.ts'
 import { deliver, deliverLatency, isolate } from './deliver.ts'
 import { fleet } from './fleet.ts'
-import { ingest, ingestLatency, memory } from './ingest.ts'
+import { ingest, ingestAll, ingestLatency, memory } from './ingest.ts'
 import { ingestPeer } from './ingest-peer.ts'
 import { list } from './list.ts'
 import { page } from './page.ts'
@@ -24,6 +24,7 @@ const BENCHES: Record<string, Bench> = {
   'deliver-latency': deliverLatency,
   fleet,
   ingest,
+  'ingest-all': ingestAll,
   'ingest-latency': ingestLatency,
   'ingest-peer': ingestPeer,
   isolate,

@@ -16,6 +16,7 @@ import { readConfig } from '#platform/config.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { type ConnectionSettings, openDatabase } from '#platform/database/connect.ts'
 import { openListener } from '#platform/database/listen.ts'
+import { openLogStream } from '#platform/log-stream.ts'
 import { openQueue } from '#platform/queue/open-queue.ts'
 import { buildApp } from '../server/app.ts'
 import { answerQuestions } from './child.ts'
@@ -33,7 +34,7 @@ let constant = '{}'
 async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   const config = readConfig({})
   // As main.ts logs; the bench sends standard error to a file.
-  const log = pino({ level: config.logLevel }, pino.destination({ fd: 2, sync: true }))
+  const log = pino({ level: config.logLevel }, openLogStream(2))
   const database = openDatabase(settings, {
     max: config.databaseConnections,
     onIdleError: (error) => log.warn({ reason: error.message }, 'idle connection lost'),
@@ -85,13 +86,15 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
       metrics: async () => '',
       deadLetters: async () => [],
     },
+    // The floor of `read`: same hooks, same headers, nothing looked up, nothing serialized.
+    more: async (api) => {
+      api.get('/bench/constant', { config: { access: publicly } }, async (_request, reply) => {
+        reply.type('application/json; charset=utf-8')
+        return constant
+      })
+    },
   })
   resources.defer(() => app.close())
-  // The floor of `read`: same hooks, same headers, nothing looked up, nothing serialized.
-  app.get('/bench/constant', { config: { access: publicly } }, async (_request, reply) => {
-    reply.type('application/json; charset=utf-8')
-    return constant
-  })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   url = `http://127.0.0.1:${port}`

@@ -24,13 +24,13 @@ try {
 
 /** Calls, each stored with the run that it starts; no worker runs it. */
 async function measureCalls(): Promise<void> {
-  const { server, loader, secret, path, settings } = await openPushWorld(workbench)
+  const { server, loader, secret, called, settings } = await openPushWorld(workbench)
   const load = (most: number) =>
     loader.load(server, {
       connections: CONNECTIONS,
       ms: 600_000,
       most,
-      requests: [postOf(path, signedPushOf3Kb(secret, DELIVERY))],
+      requests: [postOf(called.path, signedPushOf3Kb(secret, DELIVERY))],
       numbered: DELIVERY,
     })
   // The first pages of every table and index.

@@ -10,6 +10,7 @@ import { type Child, startChild } from './child.ts'
 
 /** The API in a separate process. */
 export type BenchServer = {
+  pid: number
   port: number
   url: string
   setConstant(text: string): Promise<void>
@@ -66,6 +67,7 @@ export function openWorkbench(options: { profileTo?: string } = {}): Workbench {
       resources.defer(() => child.stop())
       const { port } = await opened(child, settings, logFile)
       return {
+        pid: child.pid,
         port,
         url: `http://127.0.0.1:${port}`,
         setConstant: async (text) => void (await child.ask({ kind: 'set constant', text })),

@@ -52,7 +52,12 @@ if (command === '--version' || command === '-V') {
 
 function start(program) {
   const node = findNode()
-  const line = ['--max-semi-space-size=4', join(folder, 'server', program), ...args]
+  const line = [
+    '--max-semi-space-size=16',
+    '--initial-old-space-size=64',
+    join(folder, 'server', program),
+    ...args,
+  ]
   const env = { ...MEMORY, ...process.env }
   // Where Node can, this process becomes Gantry: one process less, and every signal arrives.
   if (process.platform === 'linux' && process.execve) process.execve(node, [node, ...line], env)

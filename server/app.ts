@@ -3,14 +3,19 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import helmet from '@fastify/helmet'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyPluginAsync,
+  LogController,
+} from 'fastify'
 import { ownPermissionsSchema } from '#access/accounts/own-permissions.ts'
 import { accountRoutes } from '#access/accounts/routes.ts'
 import { keepSessionsAlive, sessionSchema } from '#access/accounts/session-routes.ts'
 import { signedInSchema } from '#access/accounts/signed-in.ts'
 import { userAccountSchema } from '#access/accounts/user-routes.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { enforceAccess } from '#access/authorization/enforce.ts'
+import { enforceAccess, recordAccess } from '#access/authorization/enforce.ts'
 import { commandLineLoginRoutes } from '#access/command-line-login/routes.ts'
 import { loginSchemas } from '#access/command-line-login/schemas.ts'
 import { rejectPasswords } from '#access/single-sign-on/password-login.ts'
@@ -28,7 +33,7 @@ import { countMissed, replayDelivery } from '#engine/outgoing/redeliver.ts'
 import { outgoingRoutes, outgoingSchemas } from '#engine/outgoing/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
 import { runPlanSchema } from '#engine/run-commands/schemas.ts'
-import { createWaits, type WaitSettings } from '#engine/waits/waits.ts'
+import { createWaits, type WaitSettings, type Waits } from '#engine/waits/waits.ts'
 import { inspectionSchema } from '#manage/applications/inspection-schemas.ts'
 import { applicationRoutes } from '#manage/applications/routes.ts'
 import { applicationRoomSchemas } from '#manage/applications/schemas.ts'
@@ -49,7 +54,7 @@ import { organizationRoutes } from '#manage/organizations/routes.ts'
 import { pipelineRoutes } from '#manage/pipelines/routes.ts'
 import { serverRoutes } from '#manage/servers/routes.ts'
 import { serverSchemas } from '#manage/servers/schemas.ts'
-import { createActionNotifications } from '#model/actions/notifications.ts'
+import { type ActionNotifications, createActionNotifications } from '#model/actions/notifications.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { actionSchemas } from '#model/actions/schemas.ts'
 import { hookSchemas } from '#model/hooks/schemas.ts'
@@ -76,7 +81,7 @@ import { installBodyParsing } from '#platform/http/json-body.ts'
 import { installOpenApi } from '#platform/http/openapi.ts'
 import { logRequests } from '#platform/http/requests.ts'
 import { errorSchema } from '#platform/http/schemas.ts'
-import { rejectUnknownRoutes } from '#platform/http/unknown-routes.ts'
+import { type RecordedRoute, recordRoutes, rejectUnknownRoutes } from '#platform/http/unknown-routes.ts'
 import { createValidatorCompiler } from '#platform/http/validation.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readQueueDepths } from '#platform/queue/queue-depths.ts'
@@ -142,6 +147,8 @@ export type AppDeps = {
   streams?: Partial<StreamSettings>
   /** The same for requests that wait for the end of a run. */
   waits?: Partial<WaitSettings>
+  /** Further routes; benchmarks have some. */
+  more?: FastifyPluginAsync
 }
 
 const API_BODY_LIMIT = 1024 * 1024
@@ -183,7 +190,7 @@ const schemas = [
 let validatorCompiler: ReturnType<typeof createValidatorCompiler> | undefined
 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
-  const { config, db, box, guard, sshGuard, connect, refuseLocal, http, baseUrl, version } = deps
+  const { config, baseUrl, version } = deps
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log,
     // `logRequests` writes one line per request instead.
@@ -212,6 +219,43 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   // JSON.stringify, which is the fastest serializer.
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(replyWithError)
+  closeConnectionsOnStop(app)
+  recordAccess(app)
+  const routes = recordRoutes(app)
+  await installOpenApi(app, { version, baseUrl })
+
+  const notifications = await createActionNotifications(deps.listener)
+  const waits = await createWaits({
+    db: deps.db,
+    listener: deps.listener,
+    notifications,
+    onError: ({ message }) => deps.log.warn({ part: 'waits', reason: message }, 'wait error; retrying'),
+    settings: deps.waits,
+  })
+  app.addHook('preClose', async () => waits.close())
+  await app.register(apiRoutes, { ...deps, waits, notifications, routes })
+  await app.register(callRoutes, { ...deps, waits })
+  return app
+}
+
+type Shared = Omit<AppDeps, 'waits'> & { waits: Waits }
+
+/** Calls to hooks, which come by the thousand, go through as few hooks of Fastify as possible. */
+const callRoutes = async (
+  app: FastifyInstance,
+  { config, calls, waits, baseUrl, version, health }: Shared,
+) => {
+  logRequests(app, version, () => null)
+  refuseWork(app, health)
+  await app.register(incomingRoutes, { ...calls, waits, maxPayload: config.maxPayload, baseUrl })
+}
+
+type ApiDeps = Shared & { notifications: ActionNotifications; routes: RecordedRoute[] }
+
+/** Everything else, and URLs that do not exist. */
+const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
+  const { config, db, box, guard, sshGuard, connect, refuseLocal, http, baseUrl, version } = deps
+  const { waits, notifications } = deps
   logRequests(app, version, (request) => request.caller?.id ?? null)
   await app.register(helmet, {
     contentSecurityPolicy: {
@@ -219,13 +263,11 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
       directives: { defaultSrc: ["'self'"], frameAncestors: ["'none'"] },
     },
   })
-  closeConnectionsOnStop(app)
-  rejectUnknownRoutes(app)
+  rejectUnknownRoutes(app, deps.routes)
   refuseWork(app, deps.health)
   installCompression(app)
   enforceAccess(app, { db, baseUrl, metricsToken: config.metricsToken })
   installBodyParsing(app)
-  await installOpenApi(app, { version, baseUrl })
 
   const lifetimes = {
     accessTokenMinutes: config.accessTokenMinutes,
@@ -262,15 +304,6 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   })
   const tree = createTree(db)
   await app.register(actionRoutes, { db, tree, baseUrl })
-  const notifications = await createActionNotifications(deps.listener)
-  const waits = await createWaits({
-    db,
-    listener: deps.listener,
-    notifications,
-    onError: ({ message }) => deps.log.warn({ part: 'waits', reason: message }, 'wait error; retrying'),
-    settings: deps.waits,
-  })
-  app.addHook('preClose', async () => waits.close())
   const { enqueue, onMoves } = deps
   await app.register(runRoutes, { db, tree, baseUrl, enqueue, onMoves, waits })
   await app.register(stepLogRoutes, { db, tree })
@@ -304,7 +337,6 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     baseUrl,
     replayDelivery: (id, userId) => replayDelivery(db, id, userId),
   })
-  await app.register(incomingRoutes, { ...deps.calls, waits, maxPayload: config.maxPayload, baseUrl })
   await app.register(organizationRoutes, { db, baseUrl, retention: defaultRetention(config) })
   await app.register(auditRoutes, { db, baseUrl })
   await app.register(credentialRoutes, { db, box, tree, baseUrl, guard, connect, http })
@@ -318,5 +350,5 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const queueDepths = () => readQueueDepths({ db, jobs })
   await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })
   await app.register(commandLineRoutes, { baseUrl })
-  return app
+  if (deps.more) await app.register(deps.more)
 }

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { ConfigError, readConfig } from '#platform/config.ts'
+import { openLogStream } from '#platform/log-stream.ts'
 import { startService } from './service.ts'
 
 // The process: reads the environment, handles signals, sets the exit code. Messages for people go to standard
@@ -11,10 +12,7 @@ const STOP_NOW_LIMIT_MS = 6_000
 
 async function serve(): Promise<void> {
   const config = readConfig(process.env)
-  const log = pino(
-    { level: config.logLevel, serializers: { err: plainError } },
-    pino.destination({ fd: 2, sync: true }),
-  )
+  const log = pino({ level: config.logLevel, serializers: { err: plainError } }, openLogStream(2))
   // The secrets have been read; child processes must not inherit them.
   for (const name of ['GANTRY_SECRET_KEY', 'GANTRY_ADMIN_PASSWORD', 'DATABASE_URL']) delete process.env[name]
   // An unhandled rejection is a bug to log, not a reason to abort all running work.

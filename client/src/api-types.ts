@@ -1233,26 +1233,6 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/hooks/{token}/trigger': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    get?: never
-    put?: never
-    /**
-     * Call a hook to start its pipeline
-     * @description For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored or, with `Prefer: wait`, when it has ended.
-     */
-    post: operations['callHook']
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
   '/organizations': {
     parameters: {
       query?: never
@@ -2248,6 +2228,26 @@ export interface paths {
     get: operations['readOverview']
     put?: never
     post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/hooks/{token}/trigger': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Call a hook to start its pipeline
+     * @description For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored or, with `Prefer: wait`, when it has ended.
+     */
+    post: operations['callHook']
     delete?: never
     options?: never
     head?: never
@@ -5866,12 +5866,6 @@ export interface components {
        */
       sign?: boolean
     }
-    /** @description What the sender reports. The hook's variables and conditions read it. */
-    HookPayload: unknown
-    HookForm: {
-      /** @description The payload, as JSON. */
-      payload: string
-    }
     CreateOrganizationRequest: {
       /** @description The name of the organization. */
       name: string
@@ -6503,6 +6497,12 @@ export interface components {
        * @default false
        */
       prune?: boolean
+    }
+    /** @description What the sender reports. The hook's variables and conditions read it. */
+    HookPayload: unknown
+    HookForm: {
+      /** @description The payload, as JSON. */
+      payload: string
     }
   }
   responses: {
@@ -9176,65 +9176,6 @@ export interface operations {
       413: components['responses']['TooLarge']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
-      500: components['responses']['InternalError']
-      503: components['responses']['Unavailable']
-    }
-  }
-  callHook: {
-    parameters: {
-      query?: never
-      header?: {
-        /**
-         * @description `wait=<seconds>`, 1 to 300 (RFC 7240): respond when the run has ended, at the latest after this time, with the state that it has then. Without it, and when too many requests wait, the response is immediate.
-         * @example wait=60
-         */
-        Prefer?: string
-      }
-      path: {
-        /** @description The token in the URL of the hook, or the id of a hook that requires a secret. */
-        token: string
-      }
-      cookie?: never
-    }
-    /** @description JSON, plain or with `Content-Encoding: gzip`. Senders that use forms put the JSON into the field `payload`. The signature is over the bytes as sent. */
-    requestBody: {
-      content: {
-        'application/json': components['schemas']['HookPayload']
-        'application/x-www-form-urlencoded': components['schemas']['HookForm']
-      }
-    }
-    responses: {
-      /** @description Nothing new was started: duplicate, ping, or unmet conditions */
-      200: {
-        headers: {
-          'Preference-Applied': components['headers']['Preference-Applied']
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['CallAnswer']
-        }
-      }
-      /** @description Run started */
-      202: {
-        headers: {
-          /** @description The id of the action that was started. */
-          'X-Gantry-Action-Id'?: number
-          'Preference-Applied': components['headers']['Preference-Applied']
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['CallAnswer']
-        }
-      }
-      400: components['responses']['Malformed']
-      403: components['responses']['Forbidden']
-      404: components['responses']['NotFound']
-      408: components['responses']['RequestTimeout']
-      409: components['responses']['Conflict']
-      413: components['responses']['TooLarge']
-      415: components['responses']['UnsupportedMediaType']
-      422: components['responses']['Invalid']
-      429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
     }
@@ -12217,6 +12158,65 @@ export interface operations {
       403: components['responses']['Forbidden']
       406: components['responses']['NotAcceptable']
       422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  callHook: {
+    parameters: {
+      query?: never
+      header?: {
+        /**
+         * @description `wait=<seconds>`, 1 to 300 (RFC 7240): respond when the run has ended, at the latest after this time, with the state that it has then. Without it, and when too many requests wait, the response is immediate.
+         * @example wait=60
+         */
+        Prefer?: string
+      }
+      path: {
+        /** @description The token in the URL of the hook, or the id of a hook that requires a secret. */
+        token: string
+      }
+      cookie?: never
+    }
+    /** @description JSON, plain or with `Content-Encoding: gzip`. Senders that use forms put the JSON into the field `payload`. The signature is over the bytes as sent. */
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['HookPayload']
+        'application/x-www-form-urlencoded': components['schemas']['HookForm']
+      }
+    }
+    responses: {
+      /** @description Nothing new was started: duplicate, ping, or unmet conditions */
+      200: {
+        headers: {
+          'Preference-Applied': components['headers']['Preference-Applied']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['CallAnswer']
+        }
+      }
+      /** @description Run started */
+      202: {
+        headers: {
+          /** @description The id of the action that was started. */
+          'X-Gantry-Action-Id'?: number
+          'Preference-Applied': components['headers']['Preference-Applied']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['CallAnswer']
+        }
+      }
+      400: components['responses']['Malformed']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
     }

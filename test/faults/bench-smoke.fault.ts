@@ -15,6 +15,7 @@ const FIGURES = {
   deliver: ['deliver'],
   'deliver-latency': ['deliver-latency-p50', 'deliver-latency-p99'],
   ingest: ['ingest'],
+  'ingest-all': ['ingest-all'],
   'ingest-latency': ['ingest-latency'],
   isolate: ['isolate'],
   list: ['list', 'list-page-100', 'list-by-status', 'list-by-pipeline-status', 'list-by-project-type'],

@@ -76,15 +76,8 @@ export function sufficientPermissions(of: Kind, param: string, ...needs: Need[])
   return { kind: 'permissions', of, param, needs, suffices: true }
 }
 
-/**
- * Checks every request in the order of the contract: authentication (401), existence (404), permissions and CSRF
- * (403), content negotiation (406). All of it happens before a body is read.
- */
-export function enforceAccess(
-  app: FastifyInstance,
-  { db, baseUrl, metricsToken }: { db: Database; baseUrl: () => string; metricsToken: string | undefined },
-): void {
-  const findCaller = createCallerFinder(db)
+/** Keeps the access of every route of `app` and below, and rejects one without. */
+export function recordAccess(app: FastifyInstance): void {
   app.decorateRequest('caller', null)
   app.decorateRequest('scope', null)
   const accessTable: RouteAccess[] = []
@@ -100,6 +93,17 @@ export function enforceAccess(
     if (access.kind !== 'public' && response)
       route.schema = { ...route.schema, response: { ...errorResponses(403), ...response } }
   })
+}
+
+/**
+ * Checks every request in the order of the contract: authentication (401), existence (404), permissions and CSRF
+ * (403), content negotiation (406). All of it happens before a body is read.
+ */
+export function enforceAccess(
+  app: FastifyInstance,
+  { db, baseUrl, metricsToken }: { db: Database; baseUrl: () => string; metricsToken: string | undefined },
+): void {
+  const findCaller = createCallerFinder(db)
   app.addHook('onRequest', async (request) => {
     const { access = publicly, notJson, offers } = request.routeOptions.config
     if (access.kind === 'instance-admin' && access.orMetricsToken && hasToken(request, metricsToken)) return

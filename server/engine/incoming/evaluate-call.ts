@@ -81,10 +81,10 @@ export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' |
 
 function problemOf(hook: CompiledHook, { headers, body }: Call, now: number): SignatureProblem | null {
   if (hook.signature === null) return null
-  const rule =
-    hook.previousSecretUntil > now
-      ? hook.signature
-      : { ...hook.signature, secrets: hook.signature.secrets.slice(0, 1) }
+  const hasExpired = hook.signature.secrets.length > 1 && hook.previousSecretUntil <= now
+  const rule = hasExpired
+    ? { ...hook.signature, secrets: hook.signature.secrets.slice(0, 1) }
+    : hook.signature
   return signatureProblem(rule, { headers, body, now: now / 1000 })
 }
 

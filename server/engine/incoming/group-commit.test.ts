@@ -79,7 +79,8 @@ suite('every call is answered', () => {
   test('a few calls wait for the commit in flight; many calls, or a slow commit, start a second one', async () => {
     for (const { calls, afterMs, commits } of [
       { calls: 10, afterMs: 0, commits: 1 },
-      { calls: 60, afterMs: 0, commits: 2 },
+      { calls: 15, afterMs: 0, commits: 1 },
+      { calls: 16, afterMs: 0, commits: 2 },
       { calls: 1, afterMs: 60, commits: 2 },
       { calls: 200, afterMs: 60, commits: 2 },
     ]) {

@@ -4,8 +4,8 @@ import type { StoredCall } from './commit-calls.ts'
 import type { CallToStore } from './insert-calls.ts'
 
 const MAX_IN_FLIGHT = 2
-/** This many calls are worth a second commit. */
-const MANY_WAITING = 48
+/** This many calls are worth a second commit: Node prepares one while PostgreSQL works on the other. */
+const MANY_WAITING = 16
 const SLOW_MS = 50
 const MAX_PER_COMMIT = 128
 const MAX_BYTES_PER_COMMIT = 8 * 1024 * 1024
@@ -18,7 +18,7 @@ type LookUp = (calls: CallToStore[], error: unknown, began: number) => Promise<S
 
 /**
  * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
- * own commit. A statement costs as much as a dozen calls, so a second commit starts in parallel only when enough
+ * own commit. A statement costs as much as several calls, so a second commit starts in parallel only when enough
  * calls wait for it, or when the first is slow, for example because it waits for a lock. A third would only wait for the
  * other two.
  */
@@ -51,13 +51,14 @@ export function createGroupCommit(
     inFlight += 1
     // Calls that were read from their sockets in the same turn are included.
     await new Promise(setImmediate)
-    while (waiting.length > 0) await commitBatch(takeBatch())
+    if (waiting.length > 0) await commitBatch(takeBatch())
     inFlight -= 1
+    if (isDue()) void flush()
   }
 
-  /** Whether the next call starts a commit, or waits for one in flight to end. */
+  /** Whether the calls that wait start a commit, or wait for one in flight to end. */
   function isDue(): boolean {
-    if (inFlight === 0) return true
+    if (waiting.length === 0 || inFlight === 0) return waiting.length > 0
     const isWorthIt = waiting.length >= MANY_WAITING || performance.now() - startedAt > SLOW_MS
     return inFlight < MAX_IN_FLIGHT && isWorthIt
   }

@@ -2,6 +2,7 @@ import { CompiledQuery } from 'kysely'
 import {
   FAN_OUT_CREATION,
   INSERT_ACTIONS,
+  lockNamed,
   NEXT_ACTION_ID,
   NOTIFY_STARTS,
   PLAN_COLUMNS,
@@ -12,6 +13,7 @@ import { chooseSource } from '#model/payload/choose-source.ts'
 import type { Variables } from '#model/payload/extract-variables.ts'
 import { planRows } from '#model/pipelines/plan.ts'
 import { byteas, int4s, int8s, jsonbs, jsons, texts, uuids } from '#platform/database/binary-arrays.ts'
+import { Chunks } from '#platform/database/chunks.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { addingJob, wakingWorkers } from '#platform/queue/job-sql.ts'
 import type { CompiledHook } from './compiled-hook.ts'
@@ -44,9 +46,12 @@ const FIRST = firstState({ waitsForParent: false })
 /** An idempotency key is free when nobody has claimed it, or when the claim has expired. */
 const FRESH = `(plan is null or key is null or action_id in (select claimed.action_id from claimed))`
 
+const MAX_ID = '9223372036854775807'
+
 /**
  * The payload of the job that schedules the started runs. Where others wait for the pipeline already (`busy`), they are
  * stored as waiting, which saves moving them there; the job still looks whether a slot has become free meanwhile.
+ * Only the index of pipeline and status provides the order that is asked for; others hold every run that is queued.
  */
 const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts having count(*) > 0)`
 
@@ -57,6 +62,8 @@ const insertStatement = (options: { notifies: boolean }) => `
     select * from json_to_recordset($2::json) as h (hook int, hook_id uuid, hook_name text, environment_id bigint,
       pipeline_id bigint, type text, credential_id bigint)
   ),
+  plans as materialized (select * from json_to_recordset($3::json) as p (${PLAN_COLUMNS})),
+  ${lockNamed('hooks_called')},
   input as materialized (
     select c.*, h.*, case when c.plan is null then null else ${NEXT_ACTION_ID} end as action_id
     from unnest($4::int[], $5::int[], $6::int[], $7::uuid[], $8::bytea[], $9::int[], $10::int[], $11::text[],
@@ -66,13 +73,16 @@ const insertStatement = (options: { notifies: boolean }) => `
         request_headers, content_type, url, duration_ms, request_retry_of, ip_address, origin, triggered_by,
         person_name, trigger_email, hook_parsed_variables, deployment, body_bytes)
     join hooks_called h on h.hook = c.called
-    where (select version from tree_version) = $1::bigint
+    where (select version from tree_version) = $1::bigint and (select complete from named)
   ),
   busy as materialized (
     select p.id as pipeline_id from pipelines p
     where p.id in (select pipeline_id from hooks_called) and p.max_parallel_actions > 0
       and p.queue_policy = 'queue'
-      and exists (select from actions where pipeline_id = p.id and status = 'waiting' and not has_place)
+      and (select true from actions a
+        where (a.pipeline_id, a.status, a.id) > (p.id, 'waiting', 0)
+          and (a.pipeline_id, a.status, a.id) < (p.id, 'waiting', ${MAX_ID}) and not a.has_place
+        order by a.pipeline_id, a.status, a.id limit 1)
   ),
   claimed as (
     insert into delivery_claims (hook_id, key, action_id)
@@ -88,7 +98,6 @@ const insertStatement = (options: { notifies: boolean }) => `
       null::bigint as parent_id
     from input where plan is not null and ${FRESH}
   ),
-  plans as materialized (select * from json_to_recordset($3::json) as p (${PLAN_COLUMNS})),
   ${INSERT_ACTIONS},${options.notifies ? `${FAN_OUT_CREATION},` : ''}
   ${addingJob('actions.run', RUNS)},
   new_requests as (
@@ -109,7 +118,7 @@ const INSERT_CALLS_AND_NOTIFY = insertStatement({ notifies: true })
 
 /**
  * Stores the wanted calls with everything they start, in one statement: outside of a transaction it is its own. Returns
- * fewer rows when the tree has changed since the calls were evaluated.
+ * fewer rows when the tree has changed since the calls were evaluated, or something that they name is gone.
  */
 export async function insertCalls(
   db: Database,
@@ -128,8 +137,8 @@ export async function insertCalls(
       wanted.map((n) => calls[n]!),
       new Map(hooks.map((hook, number) => [hook, number])),
     ),
-    // Last, because the message grows around it: a parameter after it would copy it again.
-    Buffer.concat(wanted.flatMap((n) => calls[n]!.record.request_body ?? [])),
+    // They go from the caller's socket to the database's as they are.
+    new Chunks(wanted.flatMap((n) => calls[n]!.record.request_body ?? [])),
   ]
   const statement = hooks.some((hook) => hook.notifiesOnStart) ? INSERT_CALLS_AND_NOTIFY : INSERT_CALLS
   const { rows } = await db.executeQuery<Inserted>(CompiledQuery.raw(statement, parameters))

@@ -14,13 +14,13 @@ export function parsePayload(contentType: string | undefined, body: Buffer): Par
   const type = (contentType ?? '').split(';', 1)[0]!.trim().toLowerCase()
   const isForm = type === 'application/x-www-form-urlencoded'
   if (type !== '' && !isForm && !/^application\/([\w.-]+\+)?json$/.test(type)) return { kind: 'unsupported' }
-  if (isTooDeep(body)) return TOO_DEEP
   let text: string
   try {
     text = utf8.decode(body)
   } catch {
     return malformed('is not valid UTF-8')
   }
+  if (isTooDeep(text)) return TOO_DEEP
   if (text.trim() === '') return malformed('is empty')
   return isForm ? parseForm(text) : parseJson(text)
 }
@@ -32,7 +32,7 @@ function parseForm(text: string): ParsedPayload {
   const payload = new URLSearchParams(text).get('payload')
   if (payload === null) return malformed('is neither JSON nor a form with a field named payload')
   // Its brackets were escaped in the body, and were not counted there.
-  if (isTooDeep(Buffer.from(payload))) return TOO_DEEP
+  if (isTooDeep(payload)) return TOO_DEEP
   return parseJson(payload, 'is a form whose field named payload is not valid JSON')
 }
 
@@ -60,15 +60,15 @@ const TOO_DEEP = malformed(`is nested deeper than ${MAX_PAYLOAD_DEPTH} levels`)
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-const OPENING = [0x7b, 0x5b]
+const OPENING = ['{', '[']
 
 /** Most payloads have fewer brackets than the maximum depth: then there is no need to track nesting. */
-function isTooDeep(body: Buffer): boolean {
+function isTooDeep(text: string): boolean {
   let brackets = 0
   for (const bracket of OPENING) {
-    for (let at = body.indexOf(bracket); at !== -1; at = body.indexOf(bracket, at + 1)) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
       brackets += 1
-      if (brackets > MAX_PAYLOAD_DEPTH) return depthOf(body) > MAX_PAYLOAD_DEPTH
+      if (brackets > MAX_PAYLOAD_DEPTH) return depthOf(Buffer.from(text)) > MAX_PAYLOAD_DEPTH
     }
   }
   return false

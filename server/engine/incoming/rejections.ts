@@ -20,6 +20,8 @@ const MAX_HOOKS = 10_000
 export function createRejectionLog(db: Database) {
   /** The hour in which a hook reached its twenty records, as far as this process knows. */
   const fullHours = new LRUCache<string, number>({ max: MAX_HOOKS })
+  /** The end of the last record of a hook. */
+  const last = new Map<string, Promise<void>>()
   const counts = new Map<string, { hookId: string; outcome: string; calls: number }>()
 
   function count(hookId: string, outcome: string, calls: number): void {
@@ -27,14 +29,24 @@ export function createRejectionLog(db: Database) {
     counts.set(key, { hookId, outcome, calls: (counts.get(key)?.calls ?? 0) + calls })
   }
 
+  async function recordNext(hookId: string, call: RejectedCall): Promise<void> {
+    const hour = Math.floor(Date.now() / HOUR_MS)
+    const isFull = fullHours.get(hookId) === hour
+    if (!isFull && (await db.transaction().execute((trx) => insertUnlessFull(trx, hookId, call, hour))))
+      return
+    fullHours.set(hookId, hour)
+    count(hookId, call.outcome, 1)
+  }
+
   return {
+    /** One at a time per hook: in a flood, all would wait for one lock, and with them every connection. */
     async record(hookId: string, call: RejectedCall): Promise<void> {
-      const hour = Math.floor(Date.now() / HOUR_MS)
-      const isFull = fullHours.get(hookId) === hour
-      if (!isFull && (await db.transaction().execute((trx) => insertUnlessFull(trx, hookId, call, hour))))
-        return
-      fullHours.set(hookId, hour)
-      count(hookId, call.outcome, 1)
+      const next = (last.get(hookId) ?? Promise.resolve()).then(() => recordNext(hookId, call))
+      const ended = next.catch(() => {})
+      last.set(hookId, ended)
+      await next.finally(() => {
+        if (last.get(hookId) === ended) last.delete(hookId)
+      })
     },
     /** Writes the counts to the database. */
     async flush(): Promise<void> {

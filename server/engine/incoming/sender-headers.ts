@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 
@@ -24,7 +24,7 @@ export function idempotencyKey(headers: Headers, body: Buffer): Buffer | null {
   for (const name of ID_HEADERS) {
     const id = headers[name]
     if (typeof id === 'string' && id.trim() !== '')
-      return hash('sha256', Buffer.concat([Buffer.from(`${name}\0${id.trim()}\0`), body]), 'buffer')
+      return createHash('sha256').update(`${name}\0${id.trim()}\0`).update(body).digest()
   }
   return null
 }
@@ -53,10 +53,7 @@ const SECRET_HEADERS = new Set([
 export function maskSecrets({ signature }: CompiledHook, headers: Headers): Record<string, unknown> {
   const tokenHeader =
     signature && SIGNATURE_SCHEMES[signature.scheme].sendsSecret ? signature.header : undefined
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [
-      name,
-      SECRET_HEADERS.has(name) || name === tokenHeader ? '********' : value,
-    ]),
-  )
+  const masked: Record<string, unknown> = { ...headers }
+  for (const name in masked) if (SECRET_HEADERS.has(name) || name === tokenHeader) masked[name] = '********'
+  return masked
 }

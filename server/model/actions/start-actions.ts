@@ -32,6 +32,30 @@ const ACTION_COLUMNS_WAITING = ACTION_COLUMNS.replace(
 
 export const PLAN_COLUMNS = `plan int, position int, batch int, server_id bigint, steps jsonb`
 
+/**
+ * Actions and targets have no foreign keys to pipelines, hooks and servers, which would be checked row by row. Instead every
+ * statement that inserts them checks once, as foreign keys would: what is named is locked against removal, and counted.
+ * Nothing may be inserted unless `(select complete from named)`. `from` is a relation with the columns pipeline_id,
+ * environment_id, type and hook_id; `plans` must exist.
+ */
+export const lockNamed = (from: string) => `
+  named_pipelines as materialized (
+    select from pipelines p where (p.id, p.environment_id, p.operation) in (
+      select pipeline_id, environment_id, type from ${from}) for key share
+  ),
+  named_hooks as materialized (
+    select from hooks where id in (select hook_id from ${from}) for key share
+  ),
+  named_servers as materialized (
+    select from servers where id in (select server_id from plans) for key share
+  ),
+  named as materialized (
+    select (select count(*) from named_pipelines) = count(distinct (pipeline_id, environment_id, type))
+      and (select count(*) from named_hooks) = count(distinct hook_id)
+      and (select count(*) from named_servers) = (select count(distinct server_id) from plans) as complete
+    from ${from}
+  )`
+
 export const INSERT_ACTIONS = `
   new_actions as (
     insert into actions (id, ${ACTION_COLUMNS}) overriding system value
@@ -90,10 +114,12 @@ type PlanRow = {
 }
 
 const START = `
-  with starts as materialized (
-    select ${NEXT_ACTION_ID} as action_id, false as waits, s.* from json_to_recordset($1::json) as s (${START_COLUMNS})
-  ),
+  with given as materialized (select * from json_to_recordset($1::json) as s (${START_COLUMNS})),
   plans as materialized (select * from json_to_recordset($2::json) as p (${PLAN_COLUMNS})),
+  ${lockNamed('given')},
+  starts as materialized (
+    select ${NEXT_ACTION_ID} as action_id, false as waits, given.* from given where (select complete from named)
+  ),
   ${INSERT_ACTIONS},
   ${FAN_OUT_CREATION}
   select action_id, ${NOTIFY_STARTS}, ${NOTIFY_DELIVERIES} from starts order by action_id`
@@ -107,5 +133,6 @@ export async function startActions(
   if (starts.length === 0) return []
   const parameters = [JSON.stringify(starts), JSON.stringify(plans)]
   const { rows } = await trx.executeQuery<{ action_id: number }>(CompiledQuery.raw(START, parameters))
+  if (rows.length < starts.length) throw new Error('A run names a pipeline, a hook or a server that is gone')
   return rows.map((row) => row.action_id)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import { recordAudit } from '#access/audit/record.ts'
@@ -17,6 +17,7 @@ import { migrationNames } from '#platform/database/migrate.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { installQueue } from '#platform/queue/open-queue.ts'
 import { createTestDatabase } from '#test/support/database.ts'
+import { createAction, createTestTree } from '#test/support/world.ts'
 import { openBackupFile } from './backup-file.ts'
 import { restoreBackup } from './restore-backup.ts'
 import { takeBackup } from './take-backup.ts'
@@ -25,35 +26,14 @@ const { signal } = new AbortController()
 const quietly = { say: () => {}, signal }
 
 test('a restored audit log keeps its order, continues it, and is still immutable', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'gantry-restore-'))
-  t.after(() => rm(folder, { recursive: true }))
-  const path = join(folder, 'backup')
-  const [old, fresh] = [await createTestDatabase(), await createTestDatabase({ empty: true })]
-  t.after(() => Promise.all([old.drop(), fresh.drop()]))
-  await installQueue(old.settings, jobs, 20)
-  await installQueue(fresh.settings, jobs, 20)
-
+  const { old, fresh, saveAndRestore } = await prepare(t)
   await withDatabase(old.settings, async (db) => {
     const slow = await db.startTransaction().execute()
     await record(slow, 'Slow')
     await db.transaction().execute((trx) => record(trx, 'Fast'))
     await slow.commit().execute()
   })
-  await withClient(old.settings, (client) =>
-    takeBackup(client, {
-      path,
-      home: '/nowhere',
-      gantryVersion: '0',
-      keys: null,
-      withKey: false,
-      ...quietly,
-    }),
-  )
-  await using backup = await openBackupFile(path, signal)
-  const input = { backup, home: '/nowhere', migrations: await migrationNames(), ...quietly }
-  await withClient(fresh.settings, (client) =>
-    restoreBackup(client, { ...input, beforeCommit: async () => {} }),
-  )
+  await saveAndRestore()
 
   await withDatabase(fresh.settings, async (db) => {
     await db.transaction().execute((trx) => record(trx, 'New'))
@@ -66,6 +46,37 @@ test('a restored audit log keeps its order, continues it, and is still immutable
     await assert.rejects(sql`delete from audit_entries`.execute(db), /never changed or removed/)
   })
 })
+
+test('runs that name what the backup does not have are not restored', async (t) => {
+  const { old, saveAndRestore } = await prepare(t)
+  await withDatabase(old.settings, async (db) => {
+    const tree = await createTestTree(db)
+    const actionId = await createAction(db, tree)
+    await sql`update targets set server_id = 999 where action_id = ${actionId} and position = 1`.execute(db)
+  })
+  await assert.rejects(saveAndRestore(), /the backup has targets on a server that is not in the backup \(1\)/)
+})
+
+/** A database to save and an empty one. */
+async function prepare(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-restore-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'backup')
+  const [old, fresh] = [await createTestDatabase(), await createTestDatabase({ empty: true })]
+  t.after(() => Promise.all([old.drop(), fresh.drop()]))
+  await installQueue(old.settings, jobs, 20)
+  await installQueue(fresh.settings, jobs, 20)
+  const saved = { path, home: '/nowhere', gantryVersion: '0', keys: null, withKey: false, ...quietly }
+  const saveAndRestore = async () => {
+    await withClient(old.settings, (client) => takeBackup(client, saved))
+    await using backup = await openBackupFile(path, signal)
+    const input = { backup, home: '/nowhere', migrations: await migrationNames(), ...quietly }
+    await withClient(fresh.settings, (client) =>
+      restoreBackup(client, { ...input, beforeCommit: async () => {} }),
+    )
+  }
+  return { old, fresh, saveAndRestore }
+}
 
 async function record(trx: Transaction, name: string): Promise<void> {
   const nobody = { userId: null, ipAddress: null, requestId: null }

@@ -6,6 +6,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import type { Transaction } from '#platform/database/connect.ts'
 import { migrateWithin } from '#platform/database/migrate.ts'
 import type { Tables } from '#platform/database/tables.ts'
+import { assertReferences } from './assert-references.ts'
 import type { BackupReader } from './backup-file.ts'
 import { inPublic, listConstraints, listTables, quoted } from './catalog.ts'
 import type { Contents } from './format.ts'
@@ -43,6 +44,7 @@ export async function restoreBackup(client: pg.Client, input: RestoreInput): Pro
     for (const statement of constraints.restore) await client.query(statement)
     await loadJobs(client, input)
     await migrateWithin(trx, input.migrations.at(-1)!)
+    await assertReferences(client)
     await moveSample(trx, contents.home, input.home)
     input.signal.throwIfAborted()
     await input.beforeCommit()

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
-import { enforceAccess } from '#access/authorization/enforce.ts'
+import { enforceAccess, recordAccess } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { replyToBrokenConnection, replyWithError } from '#platform/http/errors.ts'
 import { closeConnectionsOnStop } from '#platform/http/graceful-stop.ts'
 import { logRequests } from '#platform/http/requests.ts'
 import { errorSchema } from '#platform/http/schemas.ts'
-import { rejectUnknownRoutes } from '#platform/http/unknown-routes.ts'
+import { recordRoutes, rejectUnknownRoutes } from '#platform/http/unknown-routes.ts'
 import { createValidatorCompiler } from '#platform/http/validation.ts'
 import { type HealthSigns, healthRoutes } from './routes.ts'
 
@@ -35,7 +35,8 @@ export async function buildHealthApp(deps: {
   app.setErrorHandler(replyWithError)
   logRequests(app, deps.version, (request) => request.caller?.id ?? null)
   closeConnectionsOnStop(app)
-  rejectUnknownRoutes(app)
+  recordAccess(app)
+  rejectUnknownRoutes(app, recordRoutes(app))
   enforceAccess(app, deps)
   await app.register(healthRoutes, { health: deps.health })
   return app

@@ -7,8 +7,10 @@ const STILL_ANSWERED = new Set(['/', '/healthz', '/readyz', '/metrics'])
 
 /** Every other request gets 503, before anything of it is read: a caller behind a load balancer tries another process. */
 export function refuseWork(app: FastifyInstance, health: Pick<Health, 'refusal'>): void {
-  app.addHook('onRequest', async (request) => {
+  // Without a promise: every request goes through here.
+  app.addHook('onRequest', (request, _reply, done) => {
     const refusal = health.refusal()
-    if (refusal !== null && !STILL_ANSWERED.has(request.routeOptions.url ?? '')) throw unavailable(refusal)
+    const isRefused = refusal !== null && !STILL_ANSWERED.has(request.routeOptions.url ?? '')
+    done(isRefused ? unavailable(refusal) : undefined)
   })
 }

@@ -1,8 +1,8 @@
 // One connection. Every connection of Gantry is one of these: it sets and verifies its session before it is used, no
 // statement waits forever, and a connection that cannot be used any more is not used again.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Socket } from 'node:net'
 import pg from 'pg'
+import { type BoundConnection, sendChunks } from './chunks.ts'
 import {
   assertWritable,
   readSession,
@@ -57,7 +57,7 @@ export type Config = pg.ClientConfig & {
 }
 
 // What `pg` keeps in its clients, and its types do not mention.
-type Internals = { _queryable: boolean; _ending: boolean; connection: { stream: Socket } }
+type Internals = { _queryable: boolean; _ending: boolean; connection: BoundConnection }
 
 export class Client extends pg.Client {
   /** Known after connecting. */
@@ -71,6 +71,7 @@ export class Client extends pg.Client {
   constructor(config: Config = {}) {
     super({ ...config, keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS })
     this.#config = config
+    sendChunks((this as unknown as Internals).connection)
     // A connection that is lost between two statements emits 'error', which without a listener would end the
     // process; its next statement fails anyway.
     this.on('error', () => config.onFailure?.())

@@ -131,8 +131,6 @@ describe('constraints reject invalid rows', () => {
         completed_at: null,
       }),
       'skipped with a beginning': () => ({ status: 'skipped', status_reason_code: 'SKIPPED' }),
-      'a pipeline of another environment': () => ({ pipeline_id: theirs.pipelineId }),
-      'a type that is not its pipeline’s': () => ({ type: 'restart' }),
       'a release of what is no deploy': () => ({
         type: 'restart',
         pipeline_id: ours.serverPipelineId,

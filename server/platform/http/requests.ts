@@ -65,11 +65,13 @@ export function logRequests(
   version: string,
   callerId: (request: FastifyRequest) => number | null,
 ): void {
-  app.addHook('onRequest', async (request, reply) => {
+  // Without promises: every request goes through here.
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     if (request.headers['user-agent']?.startsWith('gantry-cli/')) reply.header('x-gantry-version', version)
+    done()
   })
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     request.log.info(
       {
         method: request.method,
@@ -81,5 +83,6 @@ export function logRequests(
       },
       'request',
     )
+    done()
   })
 }

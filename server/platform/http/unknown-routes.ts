@@ -1,16 +1,27 @@
 import type { FastifyInstance } from 'fastify'
-import { ApiError } from './errors.ts'
+import { ApiError, notFound } from './errors.ts'
 import { nearestRoute } from './nearest-route.ts'
 import { pathAndQuery } from './requests.ts'
 
-/**
- * 404 for URLs that do not exist, 405 with `Allow` for those that exist with other methods: sent before the body is
- * read, so that its errors do not come first.
- */
-export function rejectUnknownRoutes(app: FastifyInstance): void {
-  const routes: { url: string; pattern: RegExp; methods: string[] }[] = []
+export type RecordedRoute = { url: string; pattern: RegExp; methods: string[] }
+
+/** The routes of `app` and below; the list grows as they are registered. */
+export function recordRoutes(app: FastifyInstance): RecordedRoute[] {
+  const routes: RecordedRoute[] = []
   app.addHook('onRoute', ({ url, method }) => {
     routes.push({ url, pattern: patternOf(url), methods: [method].flat() })
+  })
+  return routes
+}
+
+/**
+ * 404 for URLs that do not exist, 405 with `Allow` for those that exist with other methods: sent before the body is
+ * read, so that its errors do not come first. `routes` are those of the whole program.
+ */
+export function rejectUnknownRoutes(app: FastifyInstance, routes: readonly RecordedRoute[]): void {
+  // Makes the hooks of `app` apply to them; none gets as far as this handler.
+  app.setNotFoundHandler(() => {
+    throw notFound()
   })
   app.addHook('onRequest', async (request) => {
     if (!request.is404) return

@@ -1,0 +1,57 @@
+// The service as `npm start` runs it: role `all`, its own settings of memory, its log in a file.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { ConnectionSettings } from '#platform/database/connect.ts'
+import { startSettings } from './child.ts'
+import type { Workbench } from './workbench.ts'
+
+export type Service = { pid: number; port: number; url: string }
+
+const MAIN = fileURLToPath(new URL('../server/main.ts', import.meta.url))
+const READY_WITHIN_MS = 60_000
+const ENDED_WITHIN_MS = 20_000
+
+export async function startService(workbench: Workbench, settings: ConnectionSettings): Promise<Service> {
+  const { environment, flags } = startSettings()
+  const logFile = join(await workbench.makeFolder(), 'service.log')
+  const log = openSync(logFile, 'a')
+  const child = spawn(process.execPath, [...flags, MAIN], {
+    env: {
+      PATH: process.env.PATH,
+      PORT: '0',
+      GANTRY_HOME: await workbench.makeFolder(),
+      GANTRY_SAMPLE: 'false',
+      DATABASE_URL: urlOf(settings),
+      ...environment,
+    },
+    stdio: ['ignore', 'pipe', log],
+  })
+  closeSync(log)
+  workbench.defer(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), ENDED_WITHIN_MS)
+    await ended
+    clearTimeout(killTimer)
+  })
+  const killTimer = setTimeout(() => child.kill('SIGKILL'), READY_WITHIN_MS)
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const url = /^gantry ready at (\S+)/.exec(line)?.[1]
+    if (url === undefined) continue
+    clearTimeout(killTimer)
+    child.stdout!.resume()
+    return { pid: child.pid!, port: Number(new URL(url).port), url }
+  }
+  throw new Error(`The service did not start: ${await readFile(logFile, 'utf8')}`)
+}
+
+function urlOf(settings: ConnectionSettings): string {
+  const { host, user, database } = settings as Record<'host' | 'user' | 'database', string>
+  return `postgresql:///${database}?host=${encodeURIComponent(host)}&user=${user}`
+}
