@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 export const toleratedBy = '0.1.0'
+export const locks = ['actions', 'targets', 'target_moves', 'step_log_chunks']
 
 // Removing old runs spent most of its time on foreign keys that looked, row by row, for what the same transaction had just
 // removed. Targets are stored by the statement that stores their action, moves and logs under a lock on their target, and

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 export const toleratedBy = '0.1.0'
+export const locks = ['actions', 'targets', 'pipelines', 'hooks', 'servers']
 
 // Foreign keys that every call would pay for, row by row. Statements that insert runs check what they name once
 // (model/actions/start-actions.ts); here is the other side: nothing that a run names may be removed, or become something
