@@ -20,7 +20,11 @@ import {
   withProvider,
 } from '../../web/src/credentials/credential-input.ts'
 import type { Credential } from '../../web/src/credentials/credentials.ts'
-import { environmentChoices } from '../../web/src/scope/environment-choice.ts'
+import {
+  type EnvironmentChoice,
+  environmentChoices,
+  keepChoice,
+} from '../../web/src/scope/environment-choice.ts'
 import { checkItems } from '../../web/src/servers/check.ts'
 import {
   NEW_SERVER,
@@ -282,5 +286,21 @@ describe('the choice of an environment', () => {
     assert.deepEqual(environmentChoices(names), [
       { organization: 1, project: 5, environment: 8, label: 'Shop / Production' },
     ])
+  })
+
+  it('stays when the permission is lost there and remains elsewhere, until the person chooses another', () => {
+    const [live, test] = [8, 9].map((environment) => ({
+      organization: 1,
+      project: 5,
+      environment,
+      label: `${environment}`,
+    })) as [EnvironmentChoice, EnvironmentChoice]
+    const before = keepChoice(undefined, [live, test], live, undefined)
+    assert.deepEqual(before, { choices: [live, test], choice: live })
+    assert.deepEqual(keepChoice(before, [], undefined, undefined), before)
+    const lost = keepChoice(before, [test], test, undefined)
+    assert.deepEqual(lost, { choices: [live, test], choice: live })
+    assert.deepEqual(keepChoice(before, [test, live], test, undefined)?.choice, live)
+    assert.deepEqual(keepChoice(lost, [test], test, 9), { choices: [test], choice: test })
   })
 })

@@ -40,3 +40,23 @@ export function environmentChoices(names: Names): EnvironmentChoice[] {
     return [{ organization: organization.id, project, environment, label }]
   })
 }
+
+export type ChosenEnvironment = { choices: EnvironmentChoice[]; choice: EnvironmentChoice }
+
+/**
+ * Pure. What was chosen before stays until the person chooses another, even when it is no longer possible: a form never
+ * moves to another environment on its own. `found` is what would be chosen anew.
+ */
+export function keepChoice(
+  before: ChosenEnvironment | undefined,
+  choices: EnvironmentChoice[],
+  found: EnvironmentChoice | undefined,
+  chosen: number | undefined,
+): ChosenEnvironment | undefined {
+  if (!found) return before
+  const kept = before?.choice.environment
+  if (!before || found.environment === kept || found.environment === chosen) return { choices, choice: found }
+  const current = choices.find(({ environment }) => environment === kept)
+  if (current) return { choices, choice: current }
+  return { choices: [before.choice, ...choices], choice: before.choice }
+}

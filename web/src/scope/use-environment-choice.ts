@@ -1,6 +1,6 @@
 import { useRef, useState } from 'react'
 import { usePermission } from '../session/permissions.ts'
-import { type EnvironmentChoice, useEnvironmentChoices } from './environment-choice.ts'
+import { type ChosenEnvironment, keepChoice, useEnvironmentChoices } from './environment-choice.ts'
 import { useScope } from './scope.ts'
 
 /**
@@ -17,10 +17,9 @@ export function useEnvironmentChoice(permission: string, given?: number) {
       (scope.project === undefined || scope.project === project),
   )
   const wanted = chosen ?? given ?? scope.environment
-  const choice: EnvironmentChoice | undefined =
-    choices?.find(({ environment }) => environment === wanted) ?? suitable?.[0] ?? choices?.[0]
-  const kept = useRef<{ choices: EnvironmentChoice[]; choice: EnvironmentChoice }>(undefined)
-  if (choices && choice) kept.current = { choices, choice }
+  const found = choices?.find(({ environment }) => environment === wanted) ?? suitable?.[0] ?? choices?.[0]
+  const kept = useRef<ChosenEnvironment>(undefined)
+  kept.current = keepChoice(kept.current, choices ?? [], found, chosen)
   const last = kept.current
   const { allowed, reason } = usePermission(permission, last?.choice)
   return {
