@@ -178,7 +178,7 @@ describe('forms', () => {
     await second.close()
   })
 
-  it('a permission that is lost meanwhile is named, and what was typed stays', async () => {
+  it('a lost permission is named, and what was typed stays', async () => {
     const person = await world.invite('leaving@example.com', { name: 'Lea Leaving', role: 'admin' })
     const { page, close } = await openPage(world, '/app/servers', person)
     const dialog = await openDialog(page, 'Add server')

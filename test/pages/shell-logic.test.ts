@@ -49,7 +49,7 @@ describe('the palette', () => {
     assert.deepEqual(readRequest('продакшн 1'), { kind: 'find', text: 'продакшн 1' })
   })
 
-  it('leads to the page of a thing, or to the page that shows it', () => {
+  it('leads to the page of an entry, or to the page that shows it', () => {
     assert.equal(pathTo(pipeline), '/pipelines/12')
     assert.equal(pathTo({ ...pipeline, type: 'outgoing_hook', id: 'a-b' }), '/hooks/outgoing/a-b')
     const scope = 'organization=1&project=2&environment=3'

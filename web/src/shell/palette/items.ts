@@ -81,7 +81,7 @@ export function runItem({ id, name, place }: FoundName): Item {
   return { key: `run ${id}`, icon: 'run', label: `Run ${name}`, detail: place, choice: { kind: 'go', to } }
 }
 
-/** The page of a thing or, where it has none, the page that shows it. */
+/** The page of an entry or, where it has none, the page that shows it. */
 export function pathTo({ type, id, organization, project_id, environment_id }: NameEntry): string {
   const scope: Scope = { organization: organization.id }
   if (project_id !== null) scope.project = project_id
