@@ -17,8 +17,10 @@ test('retention: the installation’s, or limits of which an empty one means for
   assert.equal(retentionBody(retentionValues(null)), null)
   assert.deepEqual(retentionBody(retentionValues(limited)), limited)
   assert.deepEqual(retentionBody({ ...retentionValues(null), retention: 'own' }), FOREVER)
-  const typed = retentionBody({ ...retentionValues(null), retention: 'own', logs_days: 'soon' })
-  assert.equal(String(typed?.logs_days), 'soon')
+  for (const logs_days of ['soon', 'Infinity', '1e999']) {
+    const typed = retentionBody({ ...retentionValues(null), retention: 'own', logs_days })
+    assert.equal(JSON.parse(JSON.stringify(typed)).logs_days, logs_days)
+  }
   assert.equal(describeRetention(FOREVER), 'everything forever')
   assert.equal(describeRetention(limited), 'runs 90 days, logs 30 days')
   assert.equal(retentionField('retention.logs_days'), 'logs_days')

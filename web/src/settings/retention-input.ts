@@ -24,8 +24,8 @@ export function retentionBody(values: RetentionValues): Retention | null {
   if (values.retention === 'default') return null
   const numberOf = (text: string) => {
     if (text.trim() === '') return null
-    // What is no number is left to the API, which says so at the input; as JSON, NaN would mean forever.
-    return Number.isNaN(Number(text)) ? text.trim() : Number(text)
+    // The API says at the input what is wrong with any other text; as JSON, NaN and Infinity would mean forever.
+    return Number.isFinite(Number(text)) ? Number(text) : text.trim()
   }
   return Object.fromEntries(LIMITS.map((limit) => [limit, numberOf(values[limit])])) as Retention
 }
