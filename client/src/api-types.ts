@@ -163,7 +163,7 @@ export interface paths {
     put?: never
     /**
      * Drain a worker
-     * @description It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without a loss once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.
+     * @description It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.
      */
     post: operations['drainWorker']
     /**

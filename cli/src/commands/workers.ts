@@ -36,7 +36,9 @@ export const workers: Register = (program) => {
     )
   group
     .command('drain')
-    .description('let a worker end its steps and take no new targets; then it can be stopped without a loss')
+    .description(
+      'let a worker end its steps and take no new targets; then it can be stopped without losing a run',
+    )
     .argument('<worker>', 'its name if only one process has it, or its id')
     .option('--undo', 'let it take targets again')
     .action(

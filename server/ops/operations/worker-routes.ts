@@ -68,7 +68,7 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
         operationId: 'drainWorker',
         summary: 'Drain a worker',
         description:
-          'It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without a loss once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.',
+          'It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.',
         params,
         response: { 200: worker, ...errorResponses(401, 403, 404, 422) },
       },
