@@ -4,16 +4,34 @@ import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { compareReleases, VERSION } from '#platform/version.ts'
 import { createTestDatabase } from '#test/support/database.ts'
 import { createHook, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 import { openDatabase } from './connect.ts'
-import { migrate } from './migrate.ts'
+import { type Migration, migrate } from './migrate.ts'
 
 async function migrationFiles(): Promise<string[]> {
   const files = await readdir(new URL('./migrations/', import.meta.url))
   return files.map((file) => file.replace(/\.ts$/, '')).sort()
+}
+
+const LAST_OF_0_1_0 = '0020-runs-of-users'
+
+async function tableNames(db: Kysely<unknown>): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select tablename as name from pg_tables where schemaname = 'public'`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
+/** Those that this transaction locks against writes. */
+async function lockedTables(db: Kysely<unknown>): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select distinct c.relname as name from pg_locks l join pg_class c on c.oid = l.relation
+    where l.pid = pg_backend_pid() and c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
+      and l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+    order by c.relname`.execute(db)
+  return rows.map(({ name }) => name)
 }
 
 describe('migrating', () => {
@@ -50,6 +68,30 @@ describe('migrating', () => {
       assert.match(String(toleratedBy), /^\d+\.\d+\.\d+$/, name)
       assert.ok(compareReleases(toleratedBy, VERSION) <= 0, name)
     }
+  })
+
+  test('every migration since 0.1.0 names all tables that it locks', async (t) => {
+    const { settings, drop } = await createTestDatabase({ empty: true })
+    t.after(drop)
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    t.after(close)
+    await migrate(db, { to: LAST_OF_0_1_0 })
+    const locked: Record<string, string[]> = {}
+    const named: Record<string, string[]> = {}
+    const migrations: Record<string, Migration> = {}
+    for (const name of await migrationFiles()) {
+      const migration: Migration = await import(`./migrations/${name}.ts`)
+      const up: Migration['up'] = async (trx) => {
+        const before = await tableNames(trx)
+        await migration.up(trx)
+        locked[name] = (await lockedTables(trx)).filter((table) => before.includes(table))
+        named[name] = [...(migration.locks ?? [])].sort()
+      }
+      migrations[name] = { ...migration, up }
+    }
+    await migrate(db, { migrations })
+    assert.ok(Object.keys(locked).length > 0)
+    assert.deepEqual(named, locked)
   })
 
   test('a second time changes nothing', async (t) => {

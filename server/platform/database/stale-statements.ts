@@ -15,15 +15,14 @@ const OLDER_THAN_S = 30
  * Busy ones get a moment to become idle.
  */
 export async function endIdleConnections(db: Database, olderThanS = OLDER_THAN_S): Promise<void> {
-  const { rows: started } = await sql<{
-    now: string
-  }>`select (clock_timestamp() - make_interval(secs => ${olderThanS}::float8))::text as now`.execute(db)
+  const { rows: times } = await sql<{ before: string }>`
+    select (clock_timestamp() - make_interval(secs => ${olderThanS}::float8))::text as before`.execute(db)
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const { rows } = await sql<{ ended: boolean }>`
       select case when state = 'idle' then pg_terminate_backend(pid) else false end as ended
       from pg_stat_activity a
       where datname = current_database() and usename = current_user and application_name = 'gantry'
-        and pid <> pg_backend_pid() and backend_start < ${started[0]!.now}::timestamptz
+        and pid <> pg_backend_pid() and backend_start < ${times[0]!.before}::timestamptz
         and not exists (select from pg_locks l where l.pid = a.pid and l.locktype = 'advisory')`.execute(db)
     if (rows.every(({ ended }) => ended)) return
     await delay(PAUSE_MS)

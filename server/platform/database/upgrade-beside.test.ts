@@ -6,6 +6,7 @@ import { createTestDatabase } from '#test/support/database.ts'
 import { until } from '#test/support/until.ts'
 import { type Database, openDatabase } from './connect.ts'
 import { openListener } from './listen.ts'
+import { lockTables } from './lock-tables.ts'
 import { type Migration, migrate, migrationNames } from './migrate.ts'
 import { isOutage } from './outages.ts'
 import { watchSchema } from './schema-watch.ts'
@@ -64,6 +65,23 @@ describe('a migration while processes of an older release work', () => {
     await (await working).migrating
     const { rows } = await sql`select more from one`.execute(world.open())
     assert.equal(rows.length, 60)
+  })
+
+  test('that gets no locks says which, and is not started over', async (t) => {
+    const world = await openWorld(t)
+    await sql`create table one (n int)`.execute(world.db)
+    await sql`create table two (n int)`.execute(world.db)
+    await world.db.transaction().execute(async (trx) => {
+      await sql`insert into two values (1)`.execute(trx)
+      const locking = world
+        .open()
+        .transaction()
+        .execute((other) => lockTables(other, ['one', 'two'], () => {}, 300))
+      await assert.rejects(locking, (error: Error & { code?: string }) => {
+        assert.match(error.message, /^No locks on one, two after 0\.3 s: .*"two"/)
+        return error.code === undefined
+      })
+    })
   })
 
   test('leaves no connection with statements that no longer fit', async (t) => {
