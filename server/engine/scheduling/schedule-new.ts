@@ -1,16 +1,18 @@
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
+import type { Status } from '#platform/database/tables.ts'
 import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 
-/** A pass that has not begun: what comes until then is part of it. */
-type NextPass = { pipelineIds: Set<number>; done: Promise<void> }
+/** A pass that has not begun: what comes until then is part of it. `done` tells whether it has left new actions. */
+type NextPass = { pipelineIds: Set<number>; done: Promise<boolean> }
 
 /**
  * Schedules actions that were started: the job `actions.run`. A process makes one pass at a time per environment, and
  * whatever comes meanwhile shares the next one, so that many calls cost few passes, and none holds a connection to wait
- * for the lock of another.
+ * for the lock of another. A pass takes a limited number of new actions of an unlimited pipeline: a job ends when its own
+ * are scheduled, and does not wait for those that come later.
  */
 export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, onMoves?: OnMoves) {
   const next = new Map<number, NextPass>()
@@ -20,26 +22,35 @@ export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, on
     const known = next.get(environmentId)
     if (known) return known
     const pipelineIds = new Set<number>()
-    const done = (last.get(environmentId) ?? Promise.resolve()).then(() => {
+    const done = (last.get(environmentId) ?? Promise.resolve()).then(async () => {
       next.delete(environmentId)
-      return scheduleNew(db, environmentId, [...pipelineIds], enqueueTargets, onMoves)
+      const affected = { pipelineIds: [...pipelineIds] }
+      await scheduleEnvironment(db, environmentId, affected, enqueueTargets, onMoves)
+      return hasQueued(db, affected.pipelineIds)
     })
-    const over = done
-      .catch(() => {})
-      .then(() => void (last.get(environmentId) === over && last.delete(environmentId)))
+    const over = done.then(
+      () => {},
+      () => {},
+    )
     last.set(environmentId, over)
+    void over.then(() => last.get(environmentId) === over && last.delete(environmentId))
     const pass = { pipelineIds, done }
     next.set(environmentId, pass)
     return pass
   }
 
   return async (actionIds: readonly number[]): Promise<void> => {
-    const passes = (await findUnplaced(db, actionIds)).map(({ environmentId, pipelineId }) => {
-      const pass = nextPass(environmentId)
-      pass.pipelineIds.add(pipelineId)
-      return pass.done
-    })
-    await Promise.all(passes)
+    let unplaced = await findUnplaced(db, actionIds, ['queued', 'waiting'])
+    for (;;) {
+      const passes = unplaced.map(({ environmentId, pipelineId }) => {
+        const pass = nextPass(environmentId)
+        pass.pipelineIds.add(pipelineId)
+        return pass.done
+      })
+      const hasLeft = await Promise.all(passes)
+      if (!hasLeft.includes(true)) return
+      unplaced = await findUnplaced(db, actionIds, ['queued'])
+    }
   }
 }
 
@@ -47,25 +58,17 @@ export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, on
 async function findUnplaced(
   db: Database,
   actionIds: readonly number[],
+  statuses: Status[],
 ): Promise<{ environmentId: number; pipelineId: number }[]> {
   const { rows } = await sql<{ environmentId: number; pipelineId: number }>`
     select distinct environment_id as "environmentId", pipeline_id as "pipelineId" from actions
-    where id = any(${actionIds}::bigint[]) and status in ('queued', 'waiting') and not has_place`.execute(db)
+    where id = any(${actionIds}::bigint[]) and status = any(${statuses}::text[]) and not has_place`.execute(
+    db,
+  )
   return rows
 }
 
-/** In several passes where an unlimited pipeline has more new actions than one takes. */
-async function scheduleNew(
-  db: Database,
-  environmentId: number,
-  pipelineIds: number[],
-  enqueueTargets: EnqueueTargets,
-  onMoves?: OnMoves,
-): Promise<void> {
-  do await scheduleEnvironment(db, environmentId, { pipelineIds }, enqueueTargets, onMoves)
-  while (await hasQueued(db, pipelineIds))
-}
-
+/** Of unlimited pipelines: the new actions of the others wait. */
 async function hasQueued(db: Database, pipelineIds: readonly number[]): Promise<boolean> {
   const { rows } = await sql`
     select from pipelines p
