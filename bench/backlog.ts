@@ -69,9 +69,9 @@ async function openQueue(workbench: Workbench, waiting: number) {
   await mkdir(`${folder}/1`)
   const { pipelineId, serverIds } = await makeIdlePipeline(db, tree, folder, { steps: 1, servers: 1 })
   await db.updateTable('pipelines').set({ max_parallel_actions: 1 }).where('id', '=', pipelineId).execute()
-  const place = { environmentId: tree.environmentId, pipelineId, serverId: serverIds[0]! }
-  const blocker = await storeBlocker(db, place)
-  await storeWaiting(db, place, waiting)
+  const scope = { environmentId: tree.environmentId, pipelineId, serverId: serverIds[0]! }
+  const blocker = await storeBlocker(db, scope)
+  await storeWaiting(db, scope, waiting)
   await runStatement(settings, 'vacuum analyze', 'checkpoint')
   const url = await startWholeService(workbench, settings)
   const { path, secret } = await createPushHook(url, { pipelineId, token: tree.owner.token })
@@ -80,20 +80,19 @@ async function openQueue(workbench: Workbench, waiting: number) {
     cpuMs: async () => 0,
     path,
     secret,
-    /** What calls have added has ended, once it has been scheduled: the next round begins with as many as this one. */
+    /** Ends what calls have added, once it has been scheduled: the next round begins with as many as this one. */
     async removeNew(): Promise<void> {
       await until('new actions are scheduled', 60_000, async () => !(await hasQueued(db)))
       await sql`update actions set status = 'skipped', status_reason_code = 'SKIPPED', completed_at = now()
         where id > ${blocker + waiting} and status = 'waiting'`.execute(db)
       await runStatement(settings, 'vacuum analyze actions', 'checkpoint')
     },
-    /** Frees the slot, lets some of those that wait run, and returns the median time between an end and the next start. */
+    /** Frees the slot for some of those that wait. Returns the median time between an end and the next start. */
     async timeStarts(runs: number): Promise<number> {
-      await sql`update targets set status = 'completed', status_reason_code = 'COMPLETED', completed_at = now() where action_id = ${blocker}`.execute(
-        db,
-      )
-      await sql`update actions set status = 'completed', status_reason_code = 'COMPLETED', has_place = false, completed_at = now()
-        where id = ${blocker}`.execute(db)
+      await sql`update targets set status = 'completed', status_reason_code = 'COMPLETED', completed_at = now()
+        where action_id = ${blocker}`.execute(db)
+      await sql`update actions set status = 'completed', status_reason_code = 'COMPLETED', has_place = false,
+          completed_at = now() where id = ${blocker}`.execute(db)
       const push = signedPush(secret)
       await fetch(`${url}${path}`, { method: 'POST', ...push })
       await until('they have run', 120_000, async () => (await endedAfter(db, blocker)) > runs)
@@ -105,36 +104,36 @@ async function openQueue(workbench: Workbench, waiting: number) {
   }
 }
 
-type Place = { environmentId: number; pipelineId: number; serverId: number }
+type Scope = { environmentId: number; pipelineId: number; serverId: number }
 
 const PENDING_STEP = `jsonb_build_array(jsonb_build_object('order', 1, 'step_id', (select id from pipeline_steps
   where pipeline_id = a.pipeline_id), 'name', 'nothing-1', 'description', null, 'status', 'pending', 'reason', 'PENDING',
   'started_at', null, 'completed_at', null, 'updated_at', now()))`
 
-/** Has the only slot, and does nothing. Nobody looks after it before tomorrow. */
-async function storeBlocker(db: Database, place: Place): Promise<number> {
+/** Has the only slot, and does nothing. The sweep leaves it alone until tomorrow. */
+async function storeBlocker(db: Database, scope: Scope): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, has_place,
       started_at, updated_at)
-    values (${place.environmentId}, ${place.pipelineId}, 'configure', 'in-progress', 'IN_PROGRESS', 'manual', true,
+    values (${scope.environmentId}, ${scope.pipelineId}, 'configure', 'in-progress', 'IN_PROGRESS', 'manual', true,
       now(), now() + interval '1 day') returning id`.execute(db)
   const { id } = rows[0]!
   await sql`
     insert into targets (action_id, position, server_id, status, status_reason_code, steps, started_at, updated_at)
-    select a.id, 1, ${place.serverId}, 'in-progress', 'IN_PROGRESS', ${sql.raw(PENDING_STEP)}, now(),
+    select a.id, 1, ${scope.serverId}, 'in-progress', 'IN_PROGRESS', ${sql.raw(PENDING_STEP)}, now(),
       now() + interval '1 day'
     from actions a where a.id = ${id}`.execute(db)
   return id
 }
 
-async function storeWaiting(db: Database, place: Place, count: number): Promise<void> {
+async function storeWaiting(db: Database, scope: Scope, count: number): Promise<void> {
   await sql`
     insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type)
-    select ${place.environmentId}, ${place.pipelineId}, 'configure', 'waiting', 'WAITING_CONCURRENCY_PIPELINE', 'manual'
+    select ${scope.environmentId}, ${scope.pipelineId}, 'configure', 'waiting', 'WAITING_CONCURRENCY_PIPELINE', 'manual'
     from generate_series(1, ${count}::int)`.execute(db)
   await sql`
     insert into targets (action_id, position, server_id, status, status_reason_code, steps)
-    select a.id, 1, ${place.serverId}, 'pending', 'PENDING', ${sql.raw(PENDING_STEP)}
+    select a.id, 1, ${scope.serverId}, 'pending', 'PENDING', ${sql.raw(PENDING_STEP)}
     from actions a where a.status = 'waiting' order by a.id`.execute(db)
 }
 

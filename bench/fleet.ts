@@ -6,7 +6,7 @@ import { timeRun } from './run-action.ts'
 import { makeIdlePipeline, startWholeService } from './whole-service.ts'
 
 const STEPS = 6
-/** As many as this machine has cores: more would measure how processes share them. */
+/** As many as a small machine has cores: more would measure how processes share them. */
 const SLOTS = 2
 const SIZES = { full: { targets: 200, rounds: 3 }, smoke: { targets: 4, rounds: 1 } }
 

@@ -139,11 +139,11 @@ export async function startWork(deps: WorkDeps) {
   return {
     /** For when the answer of `mayWork` has changed. */
     pauseOrResume,
-    /** Takes no new targets, and gives running steps the time that GANTRY_DRAIN_SECONDS grants, or until `hurry`. */
-    async drain(hurry?: AbortSignal): Promise<void> {
+    /** Takes no new targets, and gives running steps the time that GANTRY_DRAIN_SECONDS grants, or until `signal`. */
+    async drain(signal?: AbortSignal): Promise<void> {
       await heartbeat.leave()
       running.drain(TARGETS_JOB, true)
-      const isIdle = await within(config.drainSeconds * 1_000, running.idle(TARGETS_JOB), hurry)
+      const isIdle = await within(config.drainSeconds * 1_000, running.idle(TARGETS_JOB), signal)
       // What has had its time gets no more.
       if (!isIdle) graceMs = 0
     },

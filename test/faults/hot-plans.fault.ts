@@ -22,8 +22,6 @@ const GROWING = [
   'deliveries',
   'delivery_claims',
   'step_log_chunks',
-  'releases',
-  'audit_log',
 ]
 
 const all = { after }
@@ -42,7 +40,7 @@ suite('a million actions are stored', () => {
     pipelineId = made
     hook = await world.makeHook(pipelineId)
     const outgoing = await world.ask('POST', `/pipelines/${pipelineId}/hooks/outgoing`, {
-      name: 'Tell',
+      name: 'Notify',
       target_url: receiver.url,
       settings: { request_body: { status: '{{ action.status }}' } },
       trigger_when: { events: ['action.created', 'action.status_changed'] },
@@ -55,14 +53,10 @@ suite('a million actions are stored', () => {
     test(`${knowledge}, no statement of calls, runs and deliveries reads all of a growing table`, async () => {
       if (knowledge === 'with statistics') await sql`analyze`.execute(db)
       const scansBefore = await settledScans()
-      const arrivedBefore = receiver.arrivals.length
+      const endsBefore = deliveredEnds()
       const ids = await Promise.all(Array.from({ length: CALLS }, (_, n) => world.fire(hook, { n })))
       for (const id of ids) await world.completed(id)
-      await until(
-        'the last end is delivered',
-        30_000,
-        async () => receiver.arrivals.length >= arrivedBefore + CALLS,
-      )
+      await until('every end is delivered', 30_000, () => deliveredEnds() >= endsBefore + CALLS)
       const scans = await settledScans()
       const read = GROWING.filter((table) => scans.get(table) !== scansBefore.get(table))
       assert.deepEqual(read, [])
@@ -70,10 +64,13 @@ suite('a million actions are stored', () => {
   }
 })
 
+function deliveredEnds(): number {
+  return receiver.arrivals.filter(({ json }) => json.status === 'completed').length
+}
+
 /** Nothing is analyzed unless the test says so. */
 async function store(pipelineId: number): Promise<void> {
-  const tables = await existing()
-  for (const table of tables)
+  for (const table of GROWING)
     await sql`alter table ${sql.table(table)} set (autovacuum_enabled = false)`.execute(db)
   // Not through the pool: its statements end after half a minute.
   const client = new pg.Client({ ...testServer(), database: await databaseName() })
@@ -114,21 +111,13 @@ function rowsOf(pipelineId: number): string[] {
   ]
 }
 
-async function existing(): Promise<string[]> {
-  const { rows } = await sql<{ relname: string }>`
-    select relname from pg_stat_user_tables where schemaname = 'public' and relname = any(${GROWING})`.execute(
-    db,
-  )
-  return rows.map(({ relname }) => relname)
-}
-
 /** How often each table was read as a whole, once all sessions have reported: the figures stay the same for a while. */
 async function settledScans(): Promise<Map<string, number>> {
   let before = ''
   let scans = new Map<string, number>()
   let since = performance.now()
   await until('figures settle', 30_000, async () => {
-    const { rows } = await sql<{ relname: string; scans: number; all: string }>`
+    const { rows } = await sql<{ relname: string; scans: number }>`
       select relname, seq_scan as scans from pg_stat_user_tables
       where schemaname = 'public' and relname = any(${GROWING}) order by relname`.execute(db)
     scans = new Map(rows.map((row) => [row.relname, row.scans]))

@@ -133,7 +133,7 @@ test('what a lost machine was in the middle of is ended by another worker when i
   gate.open()
 })
 
-test('a worker-only process serves health, and metrics to those who may see them', async () => {
+test('a worker-only process serves health, and metrics to authorized callers', async () => {
   const url = healthUrl(m1)
   assert.equal((await call({ url }, 'GET', '/healthz')).status, 200)
   assert.equal((await call({ url }, 'GET', '/readyz')).status, 200)

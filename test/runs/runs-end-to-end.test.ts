@@ -262,10 +262,10 @@ suite('runs', { concurrency: true }, () => {
       assert.equal(credential.body.last_action.id, id)
     })
 
-    /** As if these runs, and what was listed on the server meanwhile, were of last year. */
-    async function makeOld({ applicationId }: Deployable, ids: number[]): Promise<void> {
+    /** As if this run, and what was listed on the server meanwhile, were of last year. */
+    async function makeOld({ applicationId }: Deployable, id: number): Promise<void> {
       await sql`update actions set created_at = created_at - interval '1 year', started_at = started_at - interval '1 year',
-        completed_at = completed_at - interval '1 year' where id = ${ids.at(-1)}`.execute(world.db)
+        completed_at = completed_at - interval '1 year' where id = ${id}`.execute(world.db)
       await sql`update releases_on_disk set recorded_at = now() - interval '1 year'
         where application_id = ${applicationId}`.execute(world.db)
     }
@@ -294,7 +294,7 @@ suite('runs', { concurrency: true }, () => {
         const { id, action_data } = await completed(await run(shop.pipelineId))
         names.push(action_data.release_name)
         ids.push(id)
-        await makeOld(shop, ids)
+        await makeOld(shop, id)
       }
       assert.deepEqual(names, [...names].sort(), 'names sort as releases came')
       assert.deepEqual(await releasesIn(shop.bases[0]!), names.slice(-2))

@@ -26,7 +26,7 @@ const SETTINGS = {
 
 export type OwnPostgres = Awaited<ReturnType<typeof openOwnPostgres>>
 
-/** A folder with data, and what starts a server on it. Everybody on this machine may connect as gantry. */
+/** A folder with data, and what starts a server on it. Any local user may connect as gantry. */
 export async function openOwnPostgres(t: Closer, copyOf?: { data: string }) {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-postgres-'))
   later(t, () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))

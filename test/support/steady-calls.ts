@@ -27,12 +27,13 @@ export function startCalls(options: {
   let isOver = false
   let count = 0
 
-  async function attempt(n: number, delivery: string): Promise<boolean> {
+  /** Every attempt at call `n` is the same request, to another process. */
+  async function attempt(n: number, tries: number, delivery: string): Promise<boolean> {
     const { path, secret } = options.hooks[n % options.hooks.length]!
     const urls = options.urls()
     const body = JSON.stringify({ n })
     const sentAt = performance.now()
-    const response = await fetch(`${urls[n % urls.length]}${path}`, {
+    const response = await fetch(`${urls[(n + tries) % urls.length]}${path}`, {
       method: 'POST',
       headers: {
         'content-type': 'application/json',
@@ -61,8 +62,9 @@ export function startCalls(options: {
   async function deliver(): Promise<void> {
     const delivery = randomUUID()
     const deadline = performance.now() + GIVES_UP_MS
-    for (let n = count++; ; n += 1) {
-      const isAccepted = await attempt(n, delivery).catch((error) => {
+    const n = count++
+    for (let tries = 0; ; tries += 1) {
+      const isAccepted = await attempt(n, tries, delivery).catch((error) => {
         // Stopped, or cut off: another process gets the next attempt.
         if (error instanceof assert.AssertionError) throw error
         refuse('no answer')

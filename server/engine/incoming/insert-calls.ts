@@ -92,7 +92,8 @@ const insertStatement = (options: { notifies: boolean }) => `
     returning action_id
   ),
   starts as materialized (
-    select *, pipeline_id in (select busy.pipeline_id from busy) as waits, '${FIRST.status}' as status, '${FIRST.reason}' as status_reason_code, 'hook' as trigger_type,
+    select *, pipeline_id in (select busy.pipeline_id from busy) as waits,
+      '${FIRST.status}' as status, '${FIRST.reason}' as status_reason_code, 'hook' as trigger_type,
       coalesce(person_name, hook_name) as trigger_name, null as trigger_comment,
       null::jsonb as variables, null::jsonb as commit, null::text as release_name, null::bigint as retry_of,
       null::bigint as parent_id

@@ -30,7 +30,7 @@ const ENDS_OF_RUNS = ENDS.flatMap((status) =>
     .filter((reason) => reason.startsWith(status.toUpperCase()))
     .map((reason) => ({ status, reason })),
 )
-/** The others end a delivery without an attempt. */
+/** A delivery is superseded without an attempt. */
 const OUTCOMES = ATTEMPT_OUTCOMES.filter((outcome) => outcome !== 'superseded')
 const DELIVERY_ENDS = { delivered: 'delivered', failed: 'failed', unrecorded: 'failed', ignored: 'ignored' }
 
