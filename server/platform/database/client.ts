@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import pg from 'pg'
 import { type BoundConnection, sendChunks } from './chunks.ts'
+import { isStaleStatement } from './outages.ts'
 import {
   assertWritable,
   readSession,
@@ -18,9 +19,6 @@ const SETUP_TIMEOUT_MS = 3_000
 const KEEPALIVE_MS = 5_000
 
 const MAX_STATEMENTS = 500
-
-/** Prepared before a migration that changed the columns of its result. Its code is that of many other errors. */
-const STALE_STATEMENT = 'cached plan must not change result type'
 
 const timeouts = new AsyncLocalStorage<number>()
 
@@ -139,7 +137,7 @@ export class Client extends pg.Client {
   }
 
   #examine(error: Error & { code?: string }, commits: boolean): Error {
-    if (error.code === '25006' || error.message === STALE_STATEMENT) this.isSpent = true
+    if (error.code === '25006' || isStaleStatement(error)) this.isSpent = true
     if (commits && isUnanswered(error)) this.#unheard = true
     // Also the error of the rollback that follows a failed commit, which takes its place.
     if (this.#unheard && this.session) unheard.set(error, this.session)

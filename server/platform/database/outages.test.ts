@@ -3,7 +3,7 @@ import { after, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { createTestDatabase } from '#test/support/database.ts'
 import { openDatabase } from './connect.ts'
-import { createOutageRetrier, isOutage, retryOutage } from './outages.ts'
+import { createOutageRetrier, isOutage, isStaleStatement, retryOutage } from './outages.ts'
 
 const { settings, drop } = await createTestDatabase()
 const { db, close } = openDatabase(settings, { onIdleError: () => {} })
@@ -54,6 +54,20 @@ describe('an outage', () => {
   ]) {
     test(`by the message "${message}"`, () => assert.ok(isOutage(new Error(message))))
   }
+
+  test('by a statement that no longer fits the schema, in whatever language the server says so', async () => {
+    const stale = await db.connection().execute(async (one) => {
+      await sql`create table changing (n int)`.execute(db)
+      const read = () => sql`select * from changing where n is distinct from ${1}::int`.execute(one)
+      await read()
+      await sql`alter table changing add column more int`.execute(db)
+      return errorOf(read())
+    })
+    stale.message = 'gecachter Plan darf den Ergebnistyp nicht ändern'
+    assert.ok(isOutage(stale))
+    assert.ok(isStaleStatement(stale))
+    assert.ok(!isOutage(withCode('0A000')))
+  })
 
   test('as the cause of another error, or one of several', () => {
     assert.ok(isOutage(new Error('The migration failed', { cause: withCode('57P01') })))

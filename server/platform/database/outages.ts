@@ -32,7 +32,15 @@ const OUTAGE_CODES = new Set([
 ])
 
 const OUTAGE_MESSAGES =
-  /^(cached plan must not change result type|Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|the database system is)/
+  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|the database system is)/
+
+/**
+ * A statement that was prepared before a migration changed the columns of its result. Its code is that of many other
+ * errors, and its text depends on the language of the server.
+ */
+export function isStaleStatement(error: Error & { routine?: string }): boolean {
+  return error.routine === 'RevalidateCachedQuery'
+}
 
 /** True when the database was unavailable, so that the same work may succeed later. */
 export function isOutage(error: unknown): boolean {
@@ -40,6 +48,7 @@ export function isOutage(error: unknown): boolean {
   if (error instanceof AggregateError && error.errors.some(isOutage)) return true
   const code = (error as NodeJS.ErrnoException).code ?? ''
   if (code.startsWith('08') || OUTAGE_CODES.has(code) || OUTAGE_MESSAGES.test(error.message)) return true
+  if (isStaleStatement(error)) return true
   return error.cause !== undefined && isOutage(error.cause)
 }
 
