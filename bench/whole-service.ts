@@ -3,7 +3,7 @@ import { startGantry } from '#test/support/process.ts'
 import type { TestTree } from '#test/support/world.ts'
 import type { Workbench } from './workbench.ts'
 
-/** Gantry as `npm start` runs it, API and worker in one process, on a benchmark database. */
+/** API and worker in one process, on a benchmark database; without the flags and the log of `npm start` (service.ts). */
 export async function startWholeService(
   workbench: Workbench,
   settings: object,

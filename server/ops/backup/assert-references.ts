@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** What runs name, without a foreign key that would be verified when it is created again (see migration 0027). */
+/** What has no foreign key that would be verified when it is created again (see migrations 0026 and 0027). */
 const REFERENCES = [
   {
     what: 'runs of a pipeline that is not in the backup',
@@ -19,9 +19,17 @@ const REFERENCES = [
     what: 'targets on a server that is not in the backup',
     orphans: 'targets t where not exists (select from servers where id = t.server_id)',
   },
+  {
+    what: 'status changes of a target that is not in the backup',
+    orphans: 'target_moves m where not exists (select from targets where id = m.target_id)',
+  },
+  {
+    what: 'logs of a target that is not in the backup',
+    orphans: 'step_log_chunks c where not exists (select from targets where id = c.target_id)',
+  },
 ]
 
-/** Throws unless everything that runs name exists. */
+/** Throws unless everything that runs name exists, and so do the targets of moves and logs. */
 export async function assertReferences(client: pg.Client): Promise<void> {
   for (const { what, orphans } of REFERENCES) {
     const { rows } = await client.query<{ count: string }>(`select count(*) from ${orphans}`)
