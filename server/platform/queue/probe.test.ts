@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { sql } from 'kysely'
 import { administer } from '#test/support/database.ts'
 import { answerProbe, createProbe } from './probe.ts'
 import { createTestQueue } from './test-queue.ts'
@@ -38,4 +39,15 @@ test('an outage is reported as not working, not thrown', async (t) => {
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${settings.database}'`,
   )
   assert.equal(await createProbe({ queue }).isWorking(), false)
+})
+
+test('a database that does not answer is reported in time', async (t) => {
+  const { queue } = await createTestQueue(t)
+  const blocker = await queue.db.startTransaction().execute()
+  await sql`lock table queue.job in access exclusive mode`.execute(blocker)
+  const askedAt = performance.now()
+  assert.equal(await createProbe({ queue, waitMs: 200 }).isWorking(), false)
+  const took = performance.now() - askedAt
+  await blocker.rollback().execute()
+  assert.ok(took < 4_000, `after ${took} ms`)
 })

@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { withQueryTimeout } from '#platform/database/client.ts'
 import type { QueueCore } from './core.ts'
 import type { JobHandler } from './handler.ts'
 
 const PROBE = 'queue.probe'
+/** For a database that is silent: health checks and metrics are asked for often, and must not pile up. */
+const QUERY_MS = 2_000
 
 /** The handler of `queue.probe`: that it runs is the result. */
 export const answerProbe: JobHandler<unknown> = async () => {}
@@ -45,10 +48,10 @@ export function createProbe(options: {
   }
 
   return {
-    /** Never throws: false during an outage. Takes at most a little over `waitMs`. */
+    /** Never throws: false during an outage. Takes at most `waitMs` and a query more, also when the database is silent. */
     async isWorking() {
       if (performance.now() < validUntil) return true
-      checking ??= check()
+      checking ??= withQueryTimeout(QUERY_MS, check)
         .catch(() => false)
         .finally(() => {
           checking = undefined
