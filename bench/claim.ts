@@ -15,11 +15,11 @@ class Undone extends Error {}
 export const claim: Bench = async (workbench, size) => {
   const { waiting, claims } = SIZES[size]
   const [none, due, blocked] = [
-    await openWorld(workbench, async () => {}),
+    await openWorld(workbench, waiting, async () => {}),
     // They were all due at the same moment, as after an outage of the receiver.
-    await openWorld(workbench, (db, hookId) => storeDue(db, hookId, waiting)),
+    await openWorld(workbench, waiting, (db, hookId) => storeDue(db, hookId, waiting)),
     // The first of each action is retried later, and the next one waits for it.
-    await openWorld(workbench, (db, hookId) => storeBlocked(db, hookId, waiting)),
+    await openWorld(workbench, waiting, (db, hookId) => storeBlocked(db, hookId, waiting)),
   ]
   const times = await alternate(size === 'smoke' ? 1 : ROUNDS, {
     none: () => none(claims),
@@ -38,7 +38,12 @@ export const claim: Bench = async (workbench, size) => {
   return [figure('due'), figure('blocked')]
 }
 
-async function openWorld(workbench: Workbench, fill: (db: Database, hookId: string) => Promise<void>) {
+/** A batch that is due, and as many other actions whether their deliveries wait or not. */
+async function openWorld(
+  workbench: Workbench,
+  others: number,
+  fill: (db: Database, hookId: string) => Promise<void>,
+) {
   const { db, settings } = await workbench.createDatabase('claim')
   const tree = await createTestTree(db)
   const hookId = await createHook(db, tree, 'outgoing', { active: true })
@@ -50,7 +55,7 @@ async function openWorld(workbench: Workbench, fill: (db: Database, hookId: stri
   await sql`
     insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, started_at)
     select ${tree.environmentId}, ${tree.pipelineId}, 'deploy', 'in-progress', 'IN_PROGRESS', 'manual', now()
-    from generate_series(1, 50000)`.execute(db)
+    from generate_series(1, ${others}::int)`.execute(db)
   await fill(db, hookId)
   await runStatement(settings, 'vacuum analyze', 'checkpoint')
   const capacity = new Map([[hookId, BATCH]])
@@ -74,15 +79,15 @@ async function openWorld(workbench: Workbench, fill: (db: Database, hookId: stri
   }
 }
 
-const others = (waiting: number) => sql`select id from actions order by id desc limit ${waiting}::int`
+const newest = (count: number) => sql`select id from actions order by id desc limit ${count}::int`
 
 async function storeDue(db: Database, hookId: string, waiting: number): Promise<void> {
-  await storeDeliveries(db, hookId, others(waiting), sql`now() - interval '1 minute'`)
+  await storeDeliveries(db, hookId, newest(waiting), sql`now() - interval '1 minute'`)
 }
 
 async function storeBlocked(db: Database, hookId: string, waiting: number): Promise<void> {
-  await storeDeliveries(db, hookId, others(waiting), sql`now() + interval '1 hour'`, 1)
-  await storeDeliveries(db, hookId, others(waiting), sql`now() - interval '2 hours'`)
+  await storeDeliveries(db, hookId, newest(waiting), sql`now() + interval '1 hour'`, 1)
+  await storeDeliveries(db, hookId, newest(waiting), sql`now() - interval '2 hours'`)
 }
 
 /** An event of each of these actions, and its delivery. */

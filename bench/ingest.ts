@@ -41,7 +41,7 @@ export const ingest: Bench = async (workbench, size) => {
   ]
 }
 
-/** The same against the whole service, whose worker moves every action to `waiting`. */
+/** The same against the whole service: a call counts when its action waits for the slot. */
 export const ingestAll: Bench = async (workbench, size) => {
   const { warmUpMs, ms, rounds } = SIZES[size]
   const world = await openServiceWorld(workbench)

@@ -12,8 +12,11 @@ const RUN = fileURLToPath(new URL('../../bench/run.ts', import.meta.url))
 const LINE = /^[a-z0-9-]+ \d+(\.\d+)? \S+ ratio \d+\.\d\d vs \S+$/
 
 const FIGURES = {
+  backlog: ['backlog-calls', 'backlog-next-start'],
+  claim: ['claim-due', 'claim-blocked'],
   deliver: ['deliver'],
   'deliver-latency': ['deliver-latency-p50', 'deliver-latency-p99'],
+  fleet: ['fleet'],
   ingest: ['ingest'],
   'ingest-all': ['ingest-all'],
   'ingest-latency': ['ingest-latency'],
@@ -26,7 +29,7 @@ const FIGURES = {
   start: ['start', 'start-first'],
 }
 
-test('every bench prints a line for each of its figures', { timeout: 240_000 }, async (t) => {
+test('every bench prints a line for each of its figures', { timeout: 360_000 }, async (t) => {
   const { lines, results } = await smoke(t, Object.keys(FIGURES))
   for (const line of lines) assert.match(line, LINE)
   const expected = Object.values(FIGURES).flat()
