@@ -4,9 +4,10 @@ import type { Database } from '#platform/database/connect.ts'
 import { until } from '#test/support/until.ts'
 import { createTestTree } from '#test/support/world.ts'
 import type { Bench } from './bench.ts'
+import { makeIdlePipeline } from './idle-pipeline.ts'
 import { alternate, median, medianRatio, ROUNDS, startLoader } from './measure.ts'
 import { CONNECTIONS, createPushHook, DELIVERY, postOf, signedPush } from './push.ts'
-import { makeIdlePipeline, startWholeService } from './whole-service.ts'
+import { startService } from './service.ts'
 import { runStatement, type Workbench } from './workbench.ts'
 
 const SIZES = {
@@ -72,7 +73,7 @@ async function openQueue(workbench: Workbench, waiting: number) {
   const blocker = await storeBlocker(db, scope)
   await storeWaiting(db, scope, waiting)
   await runStatement(settings, 'vacuum analyze', 'checkpoint')
-  const url = await startWholeService(workbench, settings)
+  const { url } = await startService(workbench, settings)
   const { path, secret } = await createPushHook(url, { pipelineId, token: tree.owner.token })
   return {
     port: Number(new URL(url).port),

@@ -1,9 +1,10 @@
 import { mkdir } from 'node:fs/promises'
 import { createTestTree } from '#test/support/world.ts'
 import type { Bench } from './bench.ts'
+import { makeIdlePipeline } from './idle-pipeline.ts'
 import { alternate, median } from './measure.ts'
 import { timeRun } from './run-action.ts'
-import { makeIdlePipeline, startWholeService } from './whole-service.ts'
+import { startService } from './service.ts'
 
 const STEPS = 6
 /** As many as a small machine has cores: more would measure how processes share them. */
@@ -19,7 +20,7 @@ export const fleet: Bench = async (workbench, size) => {
     const folder = await workbench.makeFolder()
     for (let number = 1; number <= servers; number += 1) await mkdir(`${folder}/${number}`)
     const { pipelineId } = await makeIdlePipeline(db, tree, folder, { steps: STEPS, servers })
-    const url = await startWholeService(workbench, settings, { GANTRY_TARGETS_PER_WORKER: String(SLOTS) })
+    const { url } = await startService(workbench, settings, { GANTRY_TARGETS_PER_WORKER: String(SLOTS) })
     const once = () => timeRun(db, { url, token: tree.owner.token, pipelineId })
     await once()
     return once

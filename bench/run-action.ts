@@ -5,8 +5,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '#platform/database/connect.ts'
 import { createTestTree } from '#test/support/world.ts'
 import type { Bench } from './bench.ts'
+import { makeIdlePipeline } from './idle-pipeline.ts'
 import { alternate, median, ROUNDS } from './measure.ts'
-import { makeIdlePipeline, startWholeService } from './whole-service.ts'
+import { startService } from './service.ts'
 
 const STEPS = 6
 const RUNS_OF = { full: 20, smoke: 1 }
@@ -19,7 +20,7 @@ export const run: Bench = async (workbench, size) => {
   const folder = await workbench.makeFolder()
   await mkdir(`${folder}/1`)
   const { pipelineId } = await makeIdlePipeline(db, tree, folder, { steps: STEPS, servers: 1 })
-  const url = await startWholeService(workbench, settings)
+  const { url } = await startService(workbench, settings)
   const runOnce = () => timeRun(db, { url, token: tree.owner.token, pipelineId })
   await runOnce()
   const times = await alternate(size === 'smoke' ? 1 : ROUNDS, {

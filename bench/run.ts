@@ -36,6 +36,8 @@ const BENCHES: Record<string, Bench> = {
   start,
 }
 
+const SMOKED_TOGETHER = 5
+
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -49,7 +51,7 @@ async function main(): Promise<number> {
   }
   const size: Size = values.smoke ? 'smoke' : 'full'
   const figures: Figure[] = []
-  for (const together of size === 'smoke' ? [names] : names.map((name) => [name])) {
+  for (const together of groupsOf(names, size === 'smoke' ? SMOKED_TOGETHER : 1)) {
     await onWorkbench(values.profile, async (workbench) => {
       for (const name of together) {
         for (const figure of await BENCHES[name]!(workbench, size)) {
@@ -67,9 +69,15 @@ async function main(): Promise<number> {
   return missed.length > 0 ? 1 : 0
 }
 
+function groupsOf<Item>(items: readonly Item[], size: number): Item[][] {
+  return [...Map.groupBy(items.entries(), ([index]) => Math.floor(index / size)).values()].map((group) =>
+    group.map(([, item]) => item),
+  )
+}
+
 /**
  * Each bench gets its own workbench, so that it is not slowed down by what another one left behind. Smoke runs, whose
- * figures mean nothing, share one.
+ * figures mean nothing, share one, as far as its connections suffice.
  */
 async function onWorkbench(
   profileTo: string | undefined,

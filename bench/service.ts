@@ -16,7 +16,11 @@ const MAIN = fileURLToPath(new URL('../server/main.ts', import.meta.url))
 const READY_WITHIN_MS = 60_000
 const ENDED_WITHIN_MS = 20_000
 
-export async function startService(workbench: Workbench, settings: ConnectionSettings): Promise<Service> {
+export async function startService(
+  workbench: Workbench,
+  settings: ConnectionSettings,
+  more: Record<string, string> = {},
+): Promise<Service> {
   const { environment, flags } = startSettings()
   const logFile = join(await workbench.makeFolder(), 'service.log')
   const log = openSync(logFile, 'a')
@@ -28,6 +32,7 @@ export async function startService(workbench: Workbench, settings: ConnectionSet
       GANTRY_SAMPLE: 'false',
       DATABASE_URL: urlOf(settings),
       ...environment,
+      ...more,
     },
     stdio: ['ignore', 'pipe', log],
   })

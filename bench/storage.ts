@@ -4,8 +4,9 @@ import { mkdir } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { createTestTree } from '#test/support/world.ts'
+import { makeIdlePipeline } from './idle-pipeline.ts'
 import { CONNECTIONS, createPushHook, DELIVERY, openPushWorld, type Push, postOf } from './push.ts'
-import { makeIdlePipeline, startWholeService } from './whole-service.ts'
+import { startService } from './service.ts'
 import { openWorkbench, runStatement } from './workbench.ts'
 
 const PAYLOAD_BYTES = 3_000
@@ -49,7 +50,7 @@ async function measureRuns(): Promise<void> {
   await db.updateTable('pipelines').set(more).execute()
   await db.updateTable('servers').set(more).execute()
   await db.updateTable('pipeline_steps').set({ command: 'echo done' }).where('command', '=', 'true').execute()
-  const url = await startWholeService(workbench, settings)
+  const { url } = await startService(workbench, settings)
   const hook = await createPushHook(url, { pipelineId, token: tree.owner.token })
   const run = async (count: number, kind: string) => {
     for (let number = 0; number < count; number += 1) {

@@ -1,25 +1,5 @@
 import type { Database } from '#platform/database/connect.ts'
-import { startGantry } from '#test/support/process.ts'
 import type { TestTree } from '#test/support/world.ts'
-import type { Workbench } from './workbench.ts'
-
-/** API and worker in one process, on a benchmark database; without the flags and the log of `npm start` (service.ts). */
-export async function startWholeService(
-  workbench: Workbench,
-  settings: object,
-  environment: Record<string, string> = {},
-): Promise<string> {
-  const { host, user, database } = settings as Record<'host' | 'user' | 'database', string>
-  const gantry = await startGantry(
-    { after: (end) => workbench.defer(end) },
-    {
-      DATABASE_URL: `postgresql:///${database}?host=${encodeURIComponent(host)}&user=${user}`,
-      GANTRY_HOME: await workbench.makeFolder(),
-      ...environment,
-    },
-  )
-  return gantry.url!
-}
 
 /** A pipeline of `steps` steps that do nothing, on so many local servers. Returns its id and theirs. */
 export async function makeIdlePipeline(
