@@ -6,6 +6,7 @@ import { startSilentProxy } from '#test/support/silent-proxy.ts'
 import { until } from '#test/support/until.ts'
 
 const ANSWERED_MS = 11_000
+const ENDS = ['completed', 'failed', 'skipped']
 
 test('the answers of the database are lost: a call is looked up and its run is not', async (t) => {
   const proxy = await startSilentProxy(t, testServer())
@@ -18,16 +19,19 @@ test('the answers of the database are lost: a call is looked up and its run is n
   assert.ok(took < ANSWERED_MS)
   assert.equal((await callHook('second')).body.action_id, body.action_id, 'stored once')
   const ended = async () => (await get(`/actions/${body.action_id}`)).body
-  await until('the run ends', 60_000, async () =>
-    ['completed', 'failed', 'skipped'].includes((await ended()).status),
-  )
+  await until('the run ends', 60_000, async () => ENDS.includes((await ended()).status))
   assert.notEqual((await ended()).status_reason_code, 'FAILED_WORKER_LOST')
 })
 
 test('the database goes silent: calls get outcome_unknown, /readyz turns red, and repeating starts one run', async (t) => {
   const proxy = await startSilentProxy(t, testServer())
   const { get, callHook } = await startCalled(t, urlAt(proxy.port, await ownDatabase(t)))
-  assert.equal((await callHook('first')).status, 202)
+  const first = await callHook('first')
+  assert.equal(first.status, 202)
+  // A run in progress could hold every open connection: then nothing would be sent, and the call would be unavailable.
+  await until('its run ends', 60_000, async () =>
+    ENDS.includes((await get(`/actions/${first.body.action_id}`)).body.status),
+  )
   proxy.silence({ forNewOnes: true })
   const { status, body, took } = await callHook('second')
   assert.deepEqual([status, body.code], [503, 'outcome_unknown'])
