@@ -131,10 +131,9 @@ describe('the shell', () => {
     await page.getByRole('button', { name: /^Search/ }).click()
     await paletteHasFocus(page)
     await page.keyboard.type('roll back sample')
-    await page
-      .getByRole('option', { name: /^Roll back / })
-      .first()
-      .click()
+    // The list is still changing while it is searched: a click could hit what has just moved.
+    await page.getByRole('option', { name: /^Roll back /, selected: true }).waitFor()
+    await press(page, 'Enter')
     await page.waitForURL((url) => url.pathname === '/app/pipelines/1')
     await page.getByRole('dialog').waitFor()
     assert.deepEqual(errors, [])
