@@ -3,12 +3,12 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 import { later } from './later.ts'
+import { freePort } from './ports.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 
@@ -115,15 +115,6 @@ async function startOnFreePort(launch: (port: number) => Promise<ChildProcess>) 
     // Another process may have taken the port meanwhile.
     if (tries === 5) throw new Error(`sshd did not start:\n${output}`)
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { port: number }
-  probe.close()
-  await once(probe, 'close')
-  return port
 }
 
 function ownAccount(): SshAccount {
