@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
+import { recordEvents } from '#model/events/fan-out.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { createHook, createTestTree } from '#test/support/world.ts'
 import type { Bench } from './bench.ts'
 import { alternate, median, medianRatio, ROUNDS } from './measure.ts'
 import { runStatement, type Workbench } from './workbench.ts'
 
-const SIZES = { full: { waiting: 50_000, claims: 20 }, smoke: { waiting: 500, claims: 2 } }
+const SIZES = { full: { waiting: 50_000, claims: 60 }, smoke: { waiting: 500, claims: 2 } }
 const BATCH = 64
 
 class Undone extends Error {}
@@ -18,7 +19,7 @@ export const claim: Bench = async (workbench, size) => {
     await openWorld(workbench, waiting, async () => {}),
     // They were all due at the same moment, as after an outage of the receiver.
     await openWorld(workbench, waiting, (db, hookId) => storeDue(db, hookId, waiting)),
-    // The first of each action is retried later, and the next one waits for it.
+    // The first of each action is retried later, and the next one, stored by the service, waits for it.
     await openWorld(workbench, waiting, (db, hookId) => storeBlocked(db, hookId, waiting)),
   ]
   const times = await alternate(size === 'smoke' ? 1 : ROUNDS, {
@@ -46,7 +47,10 @@ async function openWorld(
 ) {
   const { db, settings } = await workbench.createDatabase('claim')
   const tree = await createTestTree(db)
-  const hookId = await createHook(db, tree, 'outgoing', { active: true })
+  const hookId = await createHook(db, tree, 'outgoing', {
+    active: true,
+    trigger_when: JSON.stringify({ events: ['action.status_changed'] }),
+  })
   await sql`
     insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, started_at)
     select ${tree.environmentId}, ${tree.pipelineId}, 'deploy', 'in-progress', 'IN_PROGRESS', 'manual', now()
@@ -87,7 +91,21 @@ async function storeDue(db: Database, hookId: string, waiting: number): Promise<
 
 async function storeBlocked(db: Database, hookId: string, waiting: number): Promise<void> {
   await storeDeliveries(db, hookId, newest(waiting), sql`now() + interval '1 hour'`, 1)
-  await storeDeliveries(db, hookId, newest(waiting), sql`now() - interval '2 hours'`)
+  const { rows } = await sql<{ id: number; pipeline_id: number }>`
+    select id, pipeline_id from actions order by id desc limit ${waiting}::int`.execute(db)
+  const [previous_status, status, status_reason_code] = ['in-progress', 'pending', 'PENDING'] as const
+  const events = rows.map(({ id: action_id, pipeline_id }) => ({
+    action_id,
+    pipeline_id,
+    previous_status,
+    status,
+    status_reason_code,
+    is_final: false,
+  }))
+  await db.transaction().execute((trx) => recordEvents(trx, new Date().toISOString(), events))
+  const { rows: stored } = await sql<{ count: number }>`
+    select count(*)::int from deliveries where hook_id = ${hookId} and attempts = 0`.execute(db)
+  if (stored[0]!.count !== BATCH + waiting) throw new Error(`${stored[0]!.count} deliveries were stored`)
 }
 
 /** An event of each of these actions, and its delivery. */

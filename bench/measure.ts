@@ -28,9 +28,10 @@ export function startLoader(): Loader {
 }
 
 /** A GET as it goes over the wire. */
-export function get(path: string, token?: string): string {
+export function get(path: string, token?: string, encoding?: string): string {
   const authorization = token === undefined ? '' : `authorization: Bearer ${token}\r\n`
-  return `GET ${path} HTTP/1.1\r\nhost: bench\r\naccept: application/json\r\n${authorization}\r\n`
+  const accepted = encoding === undefined ? '' : `accept-encoding: ${encoding}\r\n`
+  return `GET ${path} HTTP/1.1\r\nhost: bench\r\naccept: application/json\r\n${authorization}${accepted}\r\n`
 }
 
 /** The parties take turns, in reverse order every other round, so that noise on the machine affects all of them. */

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
+import { answers } from './answers.ts'
 import { backlog } from './backlog.ts'
 import { type Bench, type Figure, figureLine, isReached, missedLine, type Size } from './bench.ts'
 import { claim } from './claim.ts'
@@ -18,6 +19,7 @@ import { openWorkbench, type Workbench } from './workbench.ts'
 // Figures go to standard output, one line each; everything else goes to standard error.
 
 const BENCHES: Record<string, Bench> = {
+  answers,
   backlog,
   claim,
   deliver,

@@ -44,9 +44,11 @@ export async function storeActions(database: OpenDatabase, count: number): Promi
       hookRequestRows(from, to),
     ]),
     `select setval(pg_get_serial_sequence('actions', 'id'), ${count})`,
-    `update applications set live_action_id = (
-      select max(a.id) from actions a join pipelines p on p.id = a.pipeline_id
-      where p.application_id = applications.id and p.operation = 'deploy' and a.status = 'completed')`,
+    `insert into live_releases (application_id, server_id, action_id, release_name)
+      select p.application_id, min(s.server_id), max(a.id), '20260101000000-aaaaaaa'
+      from actions a join pipelines p on p.id = a.pipeline_id
+      join application_servers s on s.application_id = p.application_id
+      where p.operation = 'deploy' and a.status = 'completed' group by 1`,
     `insert into used_credits (environment_id, month, target_runs)
       select environment_id, date_trunc('month', now())::date, count(*) from actions
       where created_at >= date_trunc('month', now()) group by 1`,

@@ -75,8 +75,8 @@ async function showKept(db: Database): Promise<void> {
     found: number
     blocks: boolean
   }>`select
-    (select count(*) from applications where live_action_id is not null) as live,
-    (select count(*) from applications app join actions a on a.id = app.live_action_id) as kept,
+    (select count(*) from live_releases) as live,
+    (select count(*) from live_releases l join actions a on a.id = l.action_id) as kept,
     (select count(*) from releases_on_disk) as disk,
     (select count(*) from releases_on_disk d where exists (
       select from targets t join actions a on a.id = t.action_id join pipelines p on p.id = a.pipeline_id

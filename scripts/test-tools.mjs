@@ -30,6 +30,7 @@ const TOOLS = [
 ]
 const FAULT_TOOLS = [
   { package: 'haproxy', program: '/usr/sbin/haproxy' },
+  { package: 'nginx', program: '/usr/sbin/nginx' },
   { package: 'etcd-server', program: '/usr/bin/etcd' },
   { package: 'patroni', program: '/usr/bin/patroni' },
   { package: 'python3-etcd', program: '/usr/share/doc/python3-etcd' },

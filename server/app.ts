@@ -23,6 +23,7 @@ import { singleSignOnRoutes } from '#access/single-sign-on/routes.ts'
 import { rolesOf, type SingleSignOnConfig, singleSignOnOf } from '#access/single-sign-on/settings.ts'
 import type { Connect, RefuseLocal } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
+import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { dryRunSchemas } from '#engine/incoming/dry-run.ts'
 import { dryRunRoute } from '#engine/incoming/dry-run-route.ts'
 import type { ReceiveDeps } from '#engine/incoming/receive-call.ts'
@@ -34,6 +35,7 @@ import { outgoingRoutes, outgoingSchemas } from '#engine/outgoing/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
 import { runPlanSchema } from '#engine/run-commands/schemas.ts'
 import { createWaits, type WaitSettings, type Waits } from '#engine/waits/waits.ts'
+import { allowRemote } from '#manage/applications/allow-remote.ts'
 import { inspectionSchema } from '#manage/applications/inspection-schemas.ts'
 import { applicationRoutes } from '#manage/applications/routes.ts'
 import { applicationRoomSchemas } from '#manage/applications/schemas.ts'
@@ -54,6 +56,7 @@ import { organizationRoutes } from '#manage/organizations/routes.ts'
 import { pipelineRoutes } from '#manage/pipelines/routes.ts'
 import { serverRoutes } from '#manage/servers/routes.ts'
 import { serverSchemas } from '#manage/servers/schemas.ts'
+import { changesSchemas } from '#model/actions/changes-schemas.ts'
 import { type ActionNotifications, createActionNotifications } from '#model/actions/notifications.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { actionSchemas } from '#model/actions/schemas.ts'
@@ -98,6 +101,10 @@ import { stepLogRoutes } from '#views/logs/routes.ts'
 import { stepLogSchema } from '#views/logs/schemas.ts'
 import { nameRoutes } from '#views/names/routes.ts'
 import { nameEntrySchema } from '#views/names/schemas.ts'
+import { notificationRoutes } from '#views/notifications/routes.ts'
+import { actionNotificationSchema } from '#views/notifications/schemas.ts'
+import { releaseRoutes } from '#views/releases/routes.ts'
+import { releaseSchemas } from '#views/releases/schemas.ts'
 import { streamRoutes } from '#views/streams/routes.ts'
 import { streamSchemas } from '#views/streams/schemas.ts'
 import type { StreamSettings } from '#views/streams/settings.ts'
@@ -170,12 +177,15 @@ const schemas = [
   ...catalogSchemas,
   ...hookRequestSchemas,
   hookTestSchema,
+  actionNotificationSchema,
   callAnswerSchema,
   ...dryRunSchemas,
   ...outgoingSchemas,
   ...applicationRoomSchemas,
   inspectionSchema,
+  ...releaseSchemas,
   ...pipelineSchemas,
+  ...changesSchemas,
   runPlanSchema,
   ...credentialSchemas,
   ...serverSchemas,
@@ -188,6 +198,12 @@ const schemas = [
 
 /** Shared by the apps of a process, of which tests have many: a schema is compiled once. */
 let validatorCompiler: ReturnType<typeof createValidatorCompiler> | undefined
+
+/**
+ * A connection on which nothing moves for this long is closed, with what was to be sent to a client that does not read.
+ * Longer than a request may wait for a run.
+ */
+const MAX_SILENCE_MS = 330_000
 
 export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   const { config, baseUrl, version } = deps
@@ -205,6 +221,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
       connectionsCheckingInterval: Math.min(1_000, config.requestTimeoutMs),
     },
     keepAliveTimeout: 72_000,
+    connectionTimeout: MAX_SILENCE_MS,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: replyWithError,
@@ -305,7 +322,11 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
   const tree = createTree(db)
   await app.register(actionRoutes, { db, tree, baseUrl })
   const { enqueue, onMoves } = deps
-  await app.register(runRoutes, { db, tree, baseUrl, enqueue, onMoves, waits })
+  const repositories = createRepositories({
+    folder: join(config.home, 'repositories', 'mirrors'),
+    allowRemote: (remote, applicationId) => allowRemote(db, deps.guard, remote, applicationId),
+  })
+  await app.register(runRoutes, { db, box, tree, baseUrl, enqueue, onMoves, waits, repositories })
   await app.register(stepLogRoutes, { db, tree })
   await app.register(nameRoutes, { db, tree, baseUrl })
   await app.register(streamRoutes, {
@@ -328,6 +349,7 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
   await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
+  await app.register(notificationRoutes, { db })
   await app.register(hookTestRoute, { db, tree, baseUrl, readAction, box, sender: http, secretsOf })
   await app.register(dryRunRoute, { db, box })
   await app.register(replayRoute, {
@@ -344,6 +366,8 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
   await app.register(serverRoutes, { db, box, sshGuard, connect, refuseLocal, workerName, baseUrl })
   const inspectionsFolder = join(config.home, 'repositories', 'inspections')
   await app.register(applicationRoutes, { db, box, tree, baseUrl, guard, inspectionsFolder })
+  const mirrors = join(config.home, 'repositories', 'mirrors')
+  await app.register(releaseRoutes, { db, tree, baseUrl, mirrors })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
   await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, baseUrl })

@@ -9,6 +9,7 @@ import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
+import { startReconciler } from '#engine/reconciling/reconcile.ts'
 import { openRunner } from '#engine/runner/runner.ts'
 import { type Enqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { createScheduler } from '#engine/scheduling/schedule-new.ts'
@@ -51,7 +52,7 @@ export type WorkDeps = {
   /** A process that the schema has outgrown takes no jobs and attempts no deliveries. */
   mayWork: () => boolean
   onError: (part: string) => (error: Error) => void
-  metrics: Pick<Metrics['work'], 'onMoves' | 'onAttempt'>
+  metrics: Pick<Metrics['work'], 'onMoves' | 'onAttempt' | 'onPause' | 'onCheck'>
 }
 
 export type Work = Awaited<ReturnType<typeof startWork>>
@@ -132,8 +133,20 @@ export async function startWork(deps: WorkDeps) {
     pollMs: config.deliveryPollMs,
     isPaused: () => !mayWork(),
     onAttempt: deps.metrics.onAttempt,
+    onPause: deps.metrics.onPause,
   })
   stops.push(() => deliveryWorker.stop({ graceMs: Math.min(config.stopGraceMs, MAX_DELIVERY_GRACE_MS) }))
+
+  const reconciler = startReconciler({
+    db,
+    box,
+    sender: deps.http,
+    pollMs: config.deliveryPollMs,
+    isPaused: () => !mayWork(),
+    onCheck: deps.metrics.onCheck,
+    onError: onError('reconciling'),
+  })
+  stops.push(() => reconciler.stop())
 
   const started = resources.move()
   return {

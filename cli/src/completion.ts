@@ -15,14 +15,15 @@ const KINDS: Record<string, Kind[]> = {
   organization: ['organization'],
 }
 
-/** Fixed words, or names that the instance knows. */
-type Completions = { words: string[]; kinds: Kind[] }
+/** Fixed words, names that the instance knows, or releases that this pipeline can go back to. */
+type Completions = { words: string[]; kinds: Kind[]; releasesOf?: string }
 
 /** `words`: what stands after `gantry`; the last one is being typed and may be empty. */
 export function complete(program: Command, words: readonly string[]): Completions {
   const typed = words.at(-1) ?? ''
   let command = program
   let at = 0
+  let first = ''
   for (let index = 0; index < words.length - 1; index += 1) {
     const word = words[index]!
     if (word.startsWith('-')) {
@@ -31,10 +32,15 @@ export function complete(program: Command, words: readonly string[]): Completion
     }
     const child = visible(command).find((other) => other.name() === word)
     if (child) command = child
-    else at += 1
+    else {
+      at += 1
+      first ||= word
+    }
   }
   const previous = words.at(-2)
   const option = previous?.startsWith('-') ? optionOf(command, previous) : undefined
+  if (option?.required && command.name() === 'rollback' && option.name() === 'to')
+    return { words: [], kinds: [], releasesOf: first }
   if (option?.required) return { words: [...(option.argChoices ?? [])], kinds: KINDS[option.name()] ?? [] }
   if (typed.startsWith('-')) return { words: optionsOf(command).flatMap(({ long }) => long ?? []), kinds: [] }
   const argument = command.registeredArguments[Math.min(at, command.registeredArguments.length - 1)]

@@ -4,6 +4,7 @@ import { context, whoami } from './commands/account.ts'
 import { actions } from './commands/actions.ts'
 import { api } from './commands/api.ts'
 import { applications } from './commands/applications.ts'
+import { changes } from './commands/changes.ts'
 import { completion } from './commands/completion.ts'
 import { credentials } from './commands/credentials.ts'
 import { doctor } from './commands/doctor.ts'
@@ -14,7 +15,9 @@ import { init } from './commands/init.ts'
 import { listen } from './commands/listen.ts'
 import { login, logout } from './commands/login.ts'
 import { members } from './commands/members.ts'
+import { notifications } from './commands/notifications.ts'
 import { pipelines } from './commands/pipelines.ts'
+import { live, releases } from './commands/releases.ts'
 import { cancel, plan, retry, rollback, runPipeline } from './commands/run.ts'
 import { server } from './commands/server.ts'
 import { servers } from './commands/servers.ts'
@@ -28,9 +31,10 @@ import { VERSION } from './version.ts'
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
+  ['Releases', live, releases, changes],
   ['Resources', pipelines, applications, servers, hooks, credentials, members, server, variables, workers],
   ['gantry.yaml', init, apply, exportProject],
-  ['Webhooks', hook, listen],
+  ['Webhooks', hook, listen, notifications],
   ['Account', login, logout, whoami, context, tokens, doctor],
   ['Scripting', api, completion],
 ]

@@ -672,6 +672,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/actions/{action_id}/changes': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Read what an action ships
+     * @description Commits and files between what was live on each server and what the action brings there, in both directions. They are compared when the source is fetched, and kept with the action.
+     */
+    get: operations['readActionChanges']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/pipelines/{id}/actions': {
     parameters: {
       query?: never
@@ -1022,6 +1042,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/hooks/outgoing/{hook_id}/eject': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Make a hook with a preset an ordinary one
+     * @description Its `effective_settings` become its `settings`, which you can then change. It sends the same as before; what the answers of the service mean beyond their status is no longer known.
+     */
+    post: operations['ejectOutgoingHook']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/catalog/senders': {
     parameters: {
       query?: never
@@ -1165,6 +1205,26 @@ export interface paths {
      * @description Headers, bodies and full URLs are shown only to callers with `hook:edit`; secrets are masked.
      */
     get: operations['readHookRequest']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/actions/{id}/notifications': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List who was notified about an action
+     * @description One entry per outgoing hook, by name: whether its receiver has the last status and, for presets that set a commit status, what the service showed when it was read back. Read back after 5 seconds, 1 minute and 10 minutes; a difference is sent again at most twice.
+     */
+    get: operations['listNotifications']
     put?: never
     post?: never
     delete?: never
@@ -1553,7 +1613,7 @@ export interface paths {
     post?: never
     /**
      * Remove a credential
-     * @description Erases its secret. Returns 409 while servers or applications use it.
+     * @description Erases its secret. Returns 409 while servers, applications or hooks use it.
      */
     delete: operations['removeCredential']
     options?: never
@@ -1820,6 +1880,46 @@ export interface paths {
      * @description Deletes its variables; its runs, and its files on servers, remain. Returns 409 while it has pipelines or is linked to servers. With `cascade`, these are removed too, along with the hooks of the pipelines, which requires `pipeline:remove` and `hook:remove`. Never removed while a run is unfinished.
      */
     delete: operations['removeApplication']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/applications/{id}/live': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List what is live
+     * @description One entry per linked server, by name. With `contains`, each says whether that commit is live there; answered from the mirror of the repository, as of the last deploy.
+     */
+    get: operations['listLiveReleases']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/applications/{id}/releases': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the releases on servers
+     * @description One entry per linked server, by name, with the releases on its disk as of the last deploy to it. To roll back to one, start the pipeline with `type: rollback` and its `release_name`.
+     */
+    get: operations['listReleases']
+    put?: never
+    post?: never
+    delete?: never
     options?: never
     head?: never
     patch?: never
@@ -2656,6 +2756,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -2663,7 +2764,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -2717,6 +2822,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -2724,7 +2830,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /** @description The number of steps. */
@@ -2862,6 +2972,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -2869,7 +2980,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -2938,16 +3053,16 @@ export interface components {
       provider: {
         /** @description Always true. */
         active: boolean
-        /** @description The provider: `github`, `gitlab`, `bitbucket`, `gitea`, `git` or `ssh`. */
+        /** @description The provider: `github`, `gitlab`, `bitbucket`, `gitea`, `git`, `ssh`, `slack` or `discord`. */
         code: string
         /** @description `code` in words, for display. */
         code_human_readable: string
-        /** @description `source_provider` or `ssh_key`. */
+        /** @description `source_provider`, `ssh_key` or `chat`. */
         type: string
         /** @description `type` in words, for display. */
         type_human_readable: string
       }
-      /** @description `source_provider` or `ssh_key`. */
+      /** @description `source_provider`, `ssh_key` or `chat`. */
       provider_type: string
       /** @description `provider_type` in words, for display. */
       provider_type_human_readable: string
@@ -3015,7 +3130,7 @@ export interface components {
       last_deployments: {
         /** @description The newest deployment, whatever its status; null without one. */
         latest: components['schemas']['ActionSummary'] | null
-        /** @description The deployment that its servers currently serve; null without one. */
+        /** @description The newest deployment that any of its servers serves; null without one. */
         live: components['schemas']['ActionSummary'] | null
       }
       /** @description Gives access to the repository; null without one. */
@@ -3082,6 +3197,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3089,7 +3205,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3259,6 +3379,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3266,7 +3387,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3468,6 +3593,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3475,7 +3601,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3510,6 +3640,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3517,7 +3648,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3554,6 +3689,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3561,7 +3697,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3603,6 +3743,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3610,7 +3751,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
     }
@@ -3647,11 +3792,49 @@ export interface components {
        */
       created_at: string
     }
+    HookSingleCondition: {
+      /** @description Path of the value: `a.b.0.c`, `a["x.y"]`, `a\.b`. */
+      path?: string
+      /** @description Instead of `path`, for incoming hooks: the name of a header, in any case. Not one that carries a secret, such as `Authorization`. */
+      header?: string
+      /** @description The value is this one, compared exactly, as JSON. */
+      equals?: unknown
+      /** @description The value is any of these, compared exactly, as JSON. */
+      one_of?: unknown[]
+      /** @description The value is text that matches this glob: `*` and `?` stop at `/`, `**` does not; `{a,b}`; `\` escapes. */
+      matches?: string
+      /** @description Whether there is a value; null counts as none. */
+      exists?: boolean
+      /** @description The same as `one_of`. */
+      accepted_values?: unknown[]
+      /**
+       * @description Reverses the condition: an absent value meets it, too.
+       * @default false
+       */
+      not?: boolean
+    }
     HookCondition: {
       /** @description Path of the value: `a.b.0.c`, `a["x.y"]`, `a\.b`. */
-      path: string
-      /** @description Compared exactly, as JSON. */
-      accepted_values: unknown[]
+      path?: string
+      /** @description Instead of `path`, for incoming hooks: the name of a header, in any case. Not one that carries a secret, such as `Authorization`. */
+      header?: string
+      /** @description The value is this one, compared exactly, as JSON. */
+      equals?: unknown
+      /** @description The value is any of these, compared exactly, as JSON. */
+      one_of?: unknown[]
+      /** @description The value is text that matches this glob: `*` and `?` stop at `/`, `**` does not; `{a,b}`; `\` escapes. */
+      matches?: string
+      /** @description Whether there is a value; null counts as none. */
+      exists?: boolean
+      /** @description The same as `one_of`. */
+      accepted_values?: unknown[]
+      /**
+       * @description Reverses the condition: an absent value meets it, too.
+       * @default false
+       */
+      not?: boolean
+      /** @description Instead of all other fields: a group of conditions, one of which must match. */
+      any_of?: components['schemas']['HookSingleCondition'][]
     }
     HookVariable: {
       /** @description Unique in the hook, ignoring case. Steps get it as `GANTRY_VAR_<NAME>`. */
@@ -3680,6 +3863,78 @@ export interface components {
       timestamp_header?: string | null
       /** @description For `timestamp`: fills `{id}` in the template. */
       id_header?: string | null
+    }
+    HookCapture: {
+      /** @description Unique in the hook, ignoring case. Templates use it as `captured.<name>`. */
+      name: string
+      /** @description Path of the value in an answer that is JSON, such as `a.b.0.c`. */
+      path?: string
+      /** @description Instead of `path`: the name of a header of the answer. */
+      header?: string
+      /**
+       * @description What the value must be.
+       * @default string
+       * @enum {string}
+       */
+      type?: 'string' | 'integer' | 'boolean'
+      /**
+       * @description Whether an answer without the value is reported (`capture_error`). With `requests`: whether `create` is sent until it is known.
+       * @default true
+       */
+      required?: boolean
+      /**
+       * @description Whether it is a secret: encrypted, and masked wherever it is shown.
+       * @default false
+       */
+      hidden?: boolean
+    }
+    HookRequestTemplate: {
+      /**
+       * @description The HTTP method of the request.
+       * @default POST
+       * @enum {string}
+       */
+      method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
+      /** @description The URL to call. Path, query and fragment may contain templates. */
+      target_url: string
+      /** @description Headers in addition to those that Gantry sends. */
+      request_headers?: {
+        /** @description The name of the header. */
+        name: string
+        /** @description The value; may contain templates. */
+        value: string
+      }[]
+      /** @description Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`. */
+      request_body?: {
+        [key: string]: unknown
+      } | null
+    }
+    HookPreset: {
+      /**
+       * @description What the hook sends.
+       * @enum {string}
+       */
+      kind:
+        | 'github_status'
+        | 'github_deployment'
+        | 'gitlab_status'
+        | 'gitea_status'
+        | 'slack_message'
+        | 'discord_message'
+      /** @description For statuses: the name that the service shows; may contain templates. Default: `gantry/<environment>/<pipeline>`. */
+      context?: string
+      /** @description For `gitlab_status`: the path or numeric id of the project. Default: that of the application's repository. */
+      project?: string
+      /** @description For `github_deployment`: the environment at GitHub; may contain templates. Default: the name of the environment. */
+      environment?: string
+      /** @description For `github_deployment`: where the application can be opened; may contain templates. */
+      environment_url?: string
+      /** @description For `github_deployment`: whether a successful deployment makes the earlier ones of the environment inactive. Default: true. */
+      auto_inactive?: boolean
+      /** @description For `github_deployment`: whether it is an environment that users work with. Default: what GitHub decides by its name. */
+      production?: boolean
+      /** @description For messages, required: the id or name of the Slack channel, or the numeric id of the Discord channel. */
+      channel?: string
     }
     HookHealth: {
       /**
@@ -3727,6 +3982,8 @@ export interface components {
       requires_secret: boolean | null
       /** @description Whether the certificate of the receiver must be valid; null for incoming hooks. */
       verify_ssl: boolean | null
+      /** @description The credential whose token it sends; null: that of the application. Always null for incoming hooks. */
+      credential_id: number | null
       /** @description Plain in the response that created it, `********` afterward; null without one. */
       secret: string | null
       /** @description The hash function of the signature; null without a secret, and for outgoing hooks. */
@@ -3737,6 +3994,10 @@ export interface components {
       settings: {
         [key: string]: unknown
       }
+      /** @description With `settings.preset`: the settings of an ordinary hook that does the same; null otherwise. */
+      effective_settings: {
+        [key: string]: unknown
+      } | null
       /** @description When it acts, as for creating a hook of its type. */
       trigger_when: {
         [key: string]: unknown
@@ -3750,6 +4011,13 @@ export interface components {
       disabled_reason: string | null
       /** @description How its deliveries are doing; null for incoming hooks. */
       health: components['schemas']['HookHealth'] | null
+      /**
+       * Format: date-time
+       * @description Until when nothing is sent: the service that it notifies has reached its rate limit, or attempts failed. Null otherwise.
+       */
+      paused_until: string | null
+      /** @description Why nothing is sent until then, such as `api.github.com allows no more requests until 14:05 UTC (rate limit)`; null otherwise. */
+      paused_reason: string | null
       /** @description The id of the pipeline. */
       pipeline_id: number
       /** @description The name of the pipeline; null for callers without `pipeline:view` and `action:view`. */
@@ -3846,6 +4114,8 @@ export interface components {
       }[]
       /** @description Whether the hook sends the token of the application's credential. To save such a hook you need `credential:run`. */
       uses_access_token: boolean
+      /** @description With a preset: the provider of the credential that it needs, as `credential_id` or as the application's. Null otherwise. */
+      credential_provider: string | null
       /** @description The body of `POST /pipelines/{id}/hooks/outgoing`. `<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value. */
       hook: {
         [key: string]: unknown
@@ -3905,6 +4175,8 @@ export interface components {
       attempt: number | null
       /** @description Why the delivery failed; null when it did not, and for calls. */
       error: string | null
+      /** @description Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise. */
+      capture_error: string | null
       /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
       event: string | null
     }
@@ -3962,6 +4234,8 @@ export interface components {
       attempt: number | null
       /** @description Why the delivery failed; null when it did not, and for calls. */
       error: string | null
+      /** @description Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise. */
+      capture_error: string | null
       /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
       event: string | null
       /**
@@ -4048,6 +4322,8 @@ export interface components {
       attempt: number | null
       /** @description Why the delivery failed; null when it did not, and for calls. */
       error: string | null
+      /** @description Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise. */
+      capture_error: string | null
       /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
       event: string | null
       /**
@@ -4081,6 +4357,67 @@ export interface components {
       response_body_encoding: 'utf-8' | 'base64'
       /** @description Whether the request was about a sample action, because no action matches the hook yet. Its id is 0. */
       sample_action: boolean
+    }
+    ActionNotification: {
+      /**
+       * Format: uuid
+       * @description The id of the outgoing hook.
+       */
+      hook_id: string
+      /** @description The name of the outgoing hook. */
+      hook_name: string
+      /** @description The host that it notifies; null when its URL has none. */
+      receiver: string | null
+      /** @description The kind of its preset, such as `github_status`; null without one. */
+      preset: string | null
+      /**
+       * @description `delivered`: the receiver has the last status. `retrying`: a status is being sent, or is sent again later. `paused`: the same, and nothing goes out before `paused_until`. `superseded`: not sent, because a later status was. `failed`: not delivered, and not tried again.
+       * @enum {string}
+       */
+      state: 'delivered' | 'retrying' | 'paused' | 'superseded' | 'failed'
+      /**
+       * Format: date-time
+       * @description Nothing is sent to the receiver before this time; null unless paused.
+       */
+      paused_until: string | null
+      /** @description Why it is paused; null unless paused. */
+      paused_reason: string | null
+      /**
+       * Format: date-time
+       * @description When the next status is sent, after any pause; null when none is to be sent.
+       */
+      next_attempt_at: string | null
+      /** @description Why the last status is not delivered yet, or was not; null otherwise. */
+      last_error: string | null
+      /** @description How often the last status was sent, or tried to. */
+      attempts: number
+      /**
+       * Format: uuid
+       * @description The id of the newest request, for `GET /hook-requests/{id}`; null before the first.
+       */
+      last_request_id: string | null
+      /**
+       * @description For presets that set a commit status, which is read back. `matches`: the service shows what was sent. `repaired`: the same, after it was sent again. `overridden`: it shows a status that somebody else or a newer run has set; left alone. `unknown`: it could not be read, see `remote_detail`. `not_checked`: not read back, or not yet.
+       * @enum {string}
+       */
+      remote_state: 'matches' | 'repaired' | 'overridden' | 'unknown' | 'not_checked'
+      /** @description The status that the service showed, in its own words; null when not known. */
+      remote_status: string | null
+      /** @description What is to be said about `remote_state`; null otherwise. */
+      remote_detail: string | null
+      /**
+       * Format: date-time
+       * @description When the status was last read back; null before.
+       */
+      checked_at: string | null
+      /** @description How often the status was sent again because the service showed another one; at most 2. */
+      repairs: number
+      /** @description What the hook has captured from answers for this action, by name. Hidden values are masked; for callers without `hook:edit` all are. */
+      captured: {
+        [key: string]: unknown
+      }
+      /** @description The status code of the last response; null without one. */
+      response_status_code: number | null
     }
     CallAnswer: {
       /** @description What happened, as a sentence. */
@@ -4126,6 +4463,24 @@ export interface components {
       errors: {
         [key: string]: string[]
       } | null
+      /** @description What becomes of each condition of the hook, in order; empty when the payload cannot be read. Values of the call are not shown. */
+      conditions: {
+        /** @description What the condition is about: a path, or `header` and its name. */
+        condition: string
+        /** @description Whether the call meets it. */
+        met: boolean
+        /** @description Why the call does not meet it, as a sentence; null when it does. */
+        reason: string | null
+        /** @description The conditions of a group (`any_of`); empty for others. */
+        group: {
+          /** @description What the condition is about: a path, or `header` and its name. */
+          condition: string
+          /** @description Whether the call meets it. */
+          met: boolean
+          /** @description Why the call does not meet it, as a sentence; null when it does. */
+          reason: string | null
+        }[]
+      }[]
       /** @description The variables that the hook reads from the payload, by name; null when nothing would run. */
       variables: {
         [key: string]: unknown
@@ -4175,8 +4530,13 @@ export interface components {
          */
         occurred_at: string
       }
-      /** @description The path of the condition that prevents this delivery; null when all match. */
+      /** @description The path of the condition that prevents this delivery, or those of a group; null when all match. */
       unmet_condition: string | null
+      /**
+       * @description Which of the requests of the hook it is: `only` without `settings.requests`.
+       * @enum {string}
+       */
+      request: 'only' | 'create' | 'update'
       /** @description The HTTP method. */
       method: string
       /** @description The URL, with templates filled in. */
@@ -4257,7 +4617,7 @@ export interface components {
       last_deployments: {
         /** @description The newest deployment, whatever its status; null without one. */
         latest: components['schemas']['ActionSummary'] | null
-        /** @description The deployment that its servers currently serve; null without one. */
+        /** @description The newest deployment that any of its servers serves; null without one. */
         live: components['schemas']['ActionSummary'] | null
       }
       /** @description Gives access to the repository; null without one. */
@@ -4276,6 +4636,8 @@ export interface components {
       folder: string
       /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
       shared_paths: string[]
+      /** @description How every deploy checks a new release once it is live; null: not at all. */
+      health_check: components['schemas']['HealthCheck'] | null
       /** @description The servers that it is deployed to; empty for callers without `server:view`. */
       linked_resources: components['schemas']['LinkedResource'][]
     }
@@ -4342,6 +4704,123 @@ export interface components {
       /** @description Files and folders that releases of such an application usually share. */
       shared_paths: string[]
     }
+    ReleaseCommit: {
+      /** @description The full hash. */
+      hash: string
+      /** @description The commit message; null when unknown, and for callers without `action:view`. */
+      message: string | null
+      /** @description Its page at the provider; null when the provider has none, and for callers without `action:view`. */
+      url: string | null
+    }
+    LiveRelease: {
+      /** @description The server; null for callers without `server:view`. */
+      server: {
+        /** @description The id of the server. */
+        id: number
+        /** @description The name of the server. */
+        name: string
+      } | null
+      /** @description The action that switched the server to the release; null while nothing is live there, and for callers without `action:view`. */
+      action: components['schemas']['ActionRef'] | null
+      /** @description The live release; null while nothing is live on the server. */
+      release_name: string | null
+      /** @description The commit of the release; null when unknown. */
+      commit: components['schemas']['ReleaseCommit'] | null
+      /**
+       * Format: date-time
+       * @description When the server switched to it; null while nothing is live there.
+       */
+      since: string | null
+      /** @description Whether the live commit is, or has among its ancestors, the commit that `contains` names; null when unknown, and without `contains`. */
+      contains: boolean | null
+      /**
+       * @description Why `contains` is null although it was asked for: `nothing_live` on the server; `unknown_commit` or `ambiguous_commit` in the mirror of the repository, which is as of the last deploy; `unknown_live_commit`, for example after the application got another repository; `shallow_history`; `no_mirror` on the machine that answers; `timeout`. Null otherwise.
+       * @enum {unknown}
+       */
+      contains_reason:
+        | 'nothing_live'
+        | 'unknown_commit'
+        | 'ambiguous_commit'
+        | 'unknown_live_commit'
+        | 'shallow_history'
+        | 'no_mirror'
+        | 'timeout'
+        | null
+    }
+    Release: {
+      /** @description The name of its folder, below `releases`. */
+      release_name: string
+      /** @description The commit that it was made of; null when unknown. */
+      commit: components['schemas']['ReleaseCommit'] | null
+      /** @description The action that made it; null when unknown, and for callers without `action:view`. */
+      action: components['schemas']['ActionRef'] | null
+      /** @description How much of the disk it takes, without shared paths; measured at the end of a deploy. Null when that took too long. */
+      size_bytes: number | null
+      /** @description Whether the server serves it. */
+      live: boolean
+      /** @description Whether the server serves it, or has served it. */
+      was_live: boolean
+      /** @description Whether it was taken back because a step after its activation failed. */
+      reverted: boolean
+      /** @description Whether `type: rollback` with this `release_name` can start. */
+      can_roll_back: boolean
+      /**
+       * Format: date-time
+       * @description When the deploy that made it began to copy it.
+       */
+      recorded_at: string
+    }
+    ServerReleases: {
+      /** @description The server; null for callers without `server:view`. */
+      server: {
+        /** @description The id of the server. */
+        id: number
+        /** @description The name of the server. */
+        name: string
+      } | null
+      /** @description Newest first. */
+      releases: components['schemas']['Release'][]
+    }
+    HealthCheck: {
+      /**
+       * @description How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.
+       * @enum {string}
+       */
+      type: 'http' | 'tcp' | 'command'
+      /** @description Of the type `http`: an http or https URL without credentials, as the server reaches it, such as `http://127.0.0.1:3000/health`. Redirects are not followed. */
+      url?: string
+      /** @description Of the type `tcp`: the port, from 1 to 65535. */
+      port?: number
+      /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+      command?: string
+      /**
+       * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
+       * @default 200-299
+       */
+      expect_status?: number | string
+      /** @description Of the type `http`: a text that the first 256 KiB of the answer must contain; null: any answer. */
+      expect_body?: string | null
+      /**
+       * @description Seconds from the start of one try to that of the next.
+       * @default 2
+       */
+      interval_seconds: number
+      /**
+       * @description After how many seconds a try has failed.
+       * @default 5
+       */
+      timeout_seconds: number
+      /**
+       * @description In how many seconds it must become healthy.
+       * @default 60
+       */
+      within_seconds: number
+      /**
+       * @description For how many of these seconds every try must find it healthy; at most `within_seconds`. 0: once.
+       * @default 0
+       */
+      healthy_for_seconds: number
+    }
     PipelineStep: {
       /** @description The id of the step; does not change when it is edited. */
       id: number
@@ -4359,6 +4838,10 @@ export interface components {
       timeout_seconds: number
       /** @description Whether the step may run again when its worker was lost. */
       idempotent: boolean
+      /** @description Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database. */
+      irreversible: boolean
+      /** @description Whether the step runs again, in the folder of the earlier release, after a deploy went back to it. */
+      run_on_revert: boolean
       /** @description Its position in the pipeline, from 1. */
       order: number
       /**
@@ -4429,7 +4912,21 @@ export interface components {
          * @default 0
          */
         max_failed: number
+        /**
+         * @description When more servers fail than `max_failed`: `stop` leaves those that are done as they are; `revert_all` takes the release back on all of them, in reverse order. It needs `on_failure: revert` of the pipeline.
+         * @default stop
+         * @enum {string}
+         */
+        on_failure: 'stop' | 'revert_all'
       } | null
+      /**
+       * @description When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.
+       * @default revert
+       * @enum {string}
+       */
+      on_failure: 'revert' | 'keep'
+      /** @description How a new release is checked once it is live, instead of by the health check of the application; null: by that one. */
+      health_check: components['schemas']['HealthCheck'] | null
       /** @description The ids of the pipelines after whose runs it runs as a child. */
       run_after: number[]
       /** @description In execution order. */
@@ -4446,6 +4943,125 @@ export interface components {
        * @description When it last changed.
        */
       updated_at: string
+    }
+    /** @description Commits, newest first. */
+    ShippedCommits: {
+      /** @description How many there are. */
+      total: number
+      /** @description The newest, at most 250. */
+      items: {
+        /** @description The full hash of the commit. */
+        sha: string
+        /** @description The first line of its message, at most 255 characters. */
+        subject: string
+        /** @description Who wrote it. */
+        author_name: string
+        /**
+         * Format: date-time
+         * @description When it was committed; null when the date is invalid.
+         */
+        committed_at: string | null
+      }[]
+    }
+    /** @description Files that differ, by path. */
+    ChangedFiles: {
+      /** @description How many there are. */
+      total: number
+      /** @description The first, at most 1,000. */
+      items: {
+        /** @description The path in the repository. Bytes that are not UTF-8 are replaced. */
+        path: string
+        /**
+         * @description What happened to the file.
+         * @enum {string}
+         */
+        status: 'added' | 'modified' | 'deleted' | 'renamed'
+        /** @description The path before; null unless the file was renamed. */
+        old_path: string | null
+      }[]
+    }
+    ReleaseComparison: {
+      /** @description The servers that served the same release. */
+      servers: {
+        /** @description The id of the server. */
+        id: number
+        /** @description The name of the server. */
+        name: string
+      }[]
+      /**
+       * @description `pending` until the commit is known, then `compared`, or `unavailable` for the reason that `reason` names.
+       * @enum {string}
+       */
+      state: 'pending' | 'compared' | 'unavailable'
+      /**
+       * @description Why there is no comparison, or only its files (`shallow_history`); null otherwise.
+       * @enum {string|null}
+       */
+      reason:
+        | 'first_release'
+        | 'commit_unknown'
+        | 'commit_missing'
+        | 'shallow_history'
+        | 'timeout'
+        | 'unreadable'
+        | 'not_fetched'
+        | 'not_recorded'
+        | 'not_a_deploy'
+        | 'unknown_until_fetched'
+        | null
+      /** @description `reason` in words, for display; null without one. */
+      reason_human_readable: string | null
+      /** @description What was live on these servers when the source was fetched; null when nothing was. */
+      from: {
+        /** @description The id of the action that made it live; null when it is not known. */
+        action_id: number | null
+        /** @description The name of the release. */
+        release_name: string
+        /** @description The full hash of its commit; null when it is not known. */
+        commit_sha: string | null
+      } | null
+      /** @description What the action brings there. */
+      to: {
+        /** @description The full hash of the new commit; null until it is known. */
+        commit_sha: string | null
+      }
+      /** @description Whether the history was rewritten: the new commit does not contain the live one, which has left its branch (a force-push, or a removed branch). Null when it is not known. */
+      rewritten: boolean | null
+      /** @description What ships: commits of the new release that the live one does not have. Null when they are not known. */
+      commits: components['schemas']['ShippedCommits'] | null
+      /** @description What goes away: commits of the live release that the new one does not have, as in a rollback. Null when they are not known. */
+      removed_commits: components['schemas']['ShippedCommits'] | null
+      /** @description What differs between the two. Null when it is not known. */
+      files: components['schemas']['ChangedFiles'] | null
+    }
+    ActionChanges: {
+      /** @description The id of the action. */
+      action_id: number
+      /**
+       * @description `pending` while a comparison is, `compared` when there is one, else `unavailable`.
+       * @enum {string}
+       */
+      state: 'pending' | 'compared' | 'unavailable'
+      /**
+       * @description Why there is no comparison, or only its files (`shallow_history`); null otherwise.
+       * @enum {string|null}
+       */
+      reason:
+        | 'first_release'
+        | 'commit_unknown'
+        | 'commit_missing'
+        | 'shallow_history'
+        | 'timeout'
+        | 'unreadable'
+        | 'not_fetched'
+        | 'not_recorded'
+        | 'not_a_deploy'
+        | 'unknown_until_fetched'
+        | null
+      /** @description `reason` in words, for display; null without one. */
+      reason_human_readable: string | null
+      /** @description One for all servers that served the same release; several when servers differed. */
+      comparisons: components['schemas']['ReleaseComparison'][]
     }
     RunPlan: {
       /** @description One per server that the run would use. */
@@ -4479,6 +5095,10 @@ export interface components {
           timeout_seconds: number
           /** @description Whether the step may run again when its worker was lost. */
           idempotent: boolean
+          /** @description Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database. */
+          irreversible: boolean
+          /** @description Whether the step runs again, in the folder of the earlier release, after a deploy went back to it. */
+          run_on_revert: boolean
         }[]
       }[]
       /** @description The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts. */
@@ -4500,6 +5120,8 @@ export interface components {
       would_wait: string | null
       /** @description `would_wait` in words, for display; null when it would start immediately. */
       would_wait_human_readable: string | null
+      /** @description With `include=changes`, for a deploy: what would ship to each server, compared with what is live there; `unknown_until_fetched` when the commit is not known yet. Otherwise null, also for callers without the permissions `pipeline:run` and `action:view` there, and when too many plans are compared at the same time. */
+      comparisons: components['schemas']['ReleaseComparison'][] | null
       /** @description The variables of the run, by name. */
       variables: {
         [key: string]: unknown
@@ -4514,16 +5136,16 @@ export interface components {
       provider: {
         /** @description Always true. */
         active: boolean
-        /** @description The provider: `github`, `gitlab`, `bitbucket`, `gitea`, `git` or `ssh`. */
+        /** @description The provider: `github`, `gitlab`, `bitbucket`, `gitea`, `git`, `ssh`, `slack` or `discord`. */
         code: string
         /** @description `code` in words, for display. */
         code_human_readable: string
-        /** @description `source_provider` or `ssh_key`. */
+        /** @description `source_provider`, `ssh_key` or `chat`. */
         type: string
         /** @description `type` in words, for display. */
         type_human_readable: string
       }
-      /** @description `source_provider` or `ssh_key`. */
+      /** @description `source_provider`, `ssh_key` or `chat`. */
       provider_type: string
       /** @description `provider_type` in words, for display. */
       provider_type_human_readable: string
@@ -4568,6 +5190,18 @@ export interface components {
         resource_id: number
         /** @description The name of the resource. */
         name: string
+      }[]
+      /** @description The outgoing hooks that name it as `credential_id`, as far as you may see them. */
+      used_by_hooks: {
+        /**
+         * Format: uuid
+         * @description The id of the hook.
+         */
+        hook_id: string
+        /** @description The name of the hook. */
+        name: string
+        /** @description The id of the pipeline that it belongs to. */
+        pipeline_id: number
       }[]
     }
     CredentialCheck: {
@@ -4920,6 +5554,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
         | 'IN_PROGRESS'
+        | 'REVERTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -4927,7 +5562,11 @@ export interface components {
         | 'FAILED_WORKER_LOST'
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
         | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -5050,6 +5689,29 @@ export interface components {
       /** @description The same as in the hook. */
       health: components['schemas']['HookHealth']
     }
+    FailedNotification: {
+      /**
+       * Format: uuid
+       * @description The id of the outgoing hook.
+       */
+      hook_id: string
+      /** @description The name of the outgoing hook. */
+      hook_name: string
+      /** @description The id of the action. */
+      action_id: number
+      /**
+       * Format: uuid
+       * @description The id of the last attempt, for `GET /hook-requests/{id}`.
+       */
+      last_request_id: string
+      /** @description Why the last attempt failed; null when that is not on record. */
+      last_error: string | null
+      /**
+       * Format: date-time
+       * @description When it was last tried; null when that is not on record.
+       */
+      failed_at: string | null
+    }
     OverviewDeliveries: {
       /** @description Outgoing hooks whose receivers fail, or that were disabled for it; at most 50. */
       failing: components['schemas']['FailingHook'][]
@@ -5057,6 +5719,8 @@ export interface components {
       pending: number
       /** @description Deliveries that failed for good within 24 hours; 10000 means 10000 or more. */
       failed_last_day: number
+      /** @description Deliveries that failed for good within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`. */
+      failed: components['schemas']['FailedNotification'][]
     }
     Overview: {
       /** @description How many runs there are of each kind: the lists below are shortened. */
@@ -5537,8 +6201,10 @@ export interface components {
       }
       /** @description Which calls start a run. Default: every call. */
       trigger_when?: {
-        /** @description All must match. */
+        /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
         conditions?: components['schemas']['HookCondition'][]
+        /** @description For pipelines that deploy: globs of files, relative to the root of the repository. A run starts only if a file changed since what is live matches; otherwise it ends as `SKIPPED_UNCHANGED`. `!` excludes; the last glob that matches a file decides. Empty: no restriction. */
+        paths?: string[]
       }
     }
     ChangeIncomingHookRequest: {
@@ -5601,8 +6267,10 @@ export interface components {
       }
       /** @description Which calls start a run. Default: every call. */
       trigger_when?: {
-        /** @description All must match. */
+        /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
         conditions?: components['schemas']['HookCondition'][]
+        /** @description For pipelines that deploy: globs of files, relative to the root of the repository. A run starts only if a file changed since what is live matches; otherwise it ends as `SKIPPED_UNCHANGED`. `!` excludes; the last glob that matches a file decides. Empty: no restriction. */
+        paths?: string[]
       }
     }
     RotateSecretRequest: {
@@ -5638,13 +6306,15 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
-      /** @description The URL to call. Path, query and fragment may contain templates. */
-      target_url: string
+      /** @description The URL to call. Path, query and fragment may contain templates. With `settings.requests`, that of `create`. */
+      target_url?: string
       /**
        * @description Whether the certificate of the receiver must be valid.
        * @default true
        */
       verify_ssl?: boolean
+      /** @description The credential whose token is `credential.access_token` in templates; null: that of the application. Its token is sent only to its provider's own origins and to that of its `base_url`. Needs `credential:run`. */
+      credential_id?: number | null
       /** @description The request that it sends. */
       settings?: {
         /** @description Headers in addition to those that Gantry sends. */
@@ -5664,6 +6334,22 @@ export interface components {
          * @enum {string}
          */
         request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
+        /** @description Values of 2xx answers, at most 4 KiB each, for later requests of the same action and hook. At most 256 KiB of an answer are read. */
+        capture?: components['schemas']['HookCapture'][]
+        /** @description Two requests instead of one: the first for an action creates something at the receiver, later ones update it. Excludes `request_headers`, `request_body` and `request_method`; requires a `capture` that is required. */
+        requests?: {
+          /** @description Sent until all required values are captured. */
+          create: components['schemas']['HookRequestTemplate']
+          /** @description Sent from then on. May contain `captured.<name>`. */
+          update: components['schemas']['HookRequestTemplate']
+          /**
+           * @description Whether the event that was reported by `create` is reported by `update` as well, right after it.
+           * @default false
+           */
+          update_after_create?: boolean
+        }
+        /** @description The requests to a service that Gantry knows, instead of your own: excludes `target_url` and everything else of the request. */
+        preset?: components['schemas']['HookPreset']
         /**
          * @description How many seconds the receiver has to respond.
          * @default 15
@@ -5672,7 +6358,7 @@ export interface components {
       }
       /** @description Which events it reports. */
       trigger_when?: {
-        /** @description The events that it reports. Default: `action.status_changed`. */
+        /** @description The events that it reports. Default: `action.status_changed`; with a preset, each status once. */
         events?: (
           | 'action.created'
           | 'action.status_changed'
@@ -5682,7 +6368,7 @@ export interface components {
           | 'action.failed'
           | 'action.skipped'
         )[]
-        /** @description All must match. */
+        /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
         conditions?: components['schemas']['HookCondition'][]
         /**
          * @description Whose actions it reports: of its pipeline, or of all pipelines of its resource.
@@ -5718,13 +6404,15 @@ export interface components {
         | 'remove'
         | 'delete'
         | 'custom'
-      /** @description The URL to call. Path, query and fragment may contain templates. */
+      /** @description The URL to call. Path, query and fragment may contain templates. With `settings.requests`, that of `create`. */
       target_url?: string
       /**
        * @description Whether the certificate of the receiver must be valid.
        * @default true
        */
       verify_ssl?: boolean
+      /** @description The credential whose token is `credential.access_token` in templates; null: that of the application. Its token is sent only to its provider's own origins and to that of its `base_url`. Needs `credential:run`. */
+      credential_id?: number | null
       /** @description The request that it sends. */
       settings?: {
         /** @description Headers in addition to those that Gantry sends. */
@@ -5744,6 +6432,22 @@ export interface components {
          * @enum {string}
          */
         request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
+        /** @description Values of 2xx answers, at most 4 KiB each, for later requests of the same action and hook. At most 256 KiB of an answer are read. */
+        capture?: components['schemas']['HookCapture'][]
+        /** @description Two requests instead of one: the first for an action creates something at the receiver, later ones update it. Excludes `request_headers`, `request_body` and `request_method`; requires a `capture` that is required. */
+        requests?: {
+          /** @description Sent until all required values are captured. */
+          create: components['schemas']['HookRequestTemplate']
+          /** @description Sent from then on. May contain `captured.<name>`. */
+          update: components['schemas']['HookRequestTemplate']
+          /**
+           * @description Whether the event that was reported by `create` is reported by `update` as well, right after it.
+           * @default false
+           */
+          update_after_create?: boolean
+        }
+        /** @description The requests to a service that Gantry knows, instead of your own: excludes `target_url` and everything else of the request. */
+        preset?: components['schemas']['HookPreset']
         /**
          * @description How many seconds the receiver has to respond.
          * @default 15
@@ -5752,7 +6456,7 @@ export interface components {
       }
       /** @description Which events it reports. */
       trigger_when?: {
-        /** @description The events that it reports. Default: `action.status_changed`. */
+        /** @description The events that it reports. Default: `action.status_changed`; with a preset, each status once. */
         events?: (
           | 'action.created'
           | 'action.status_changed'
@@ -5762,7 +6466,7 @@ export interface components {
           | 'action.failed'
           | 'action.skipped'
         )[]
-        /** @description All must match. */
+        /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
         conditions?: components['schemas']['HookCondition'][]
         /**
          * @description Whose actions it reports: of its pipeline, or of all pipelines of its resource.
@@ -5796,6 +6500,22 @@ export interface components {
          * @enum {string}
          */
         request_method?: 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'GET'
+        /** @description Values of 2xx answers, at most 4 KiB each, for later requests of the same action and hook. At most 256 KiB of an answer are read. */
+        capture?: components['schemas']['HookCapture'][]
+        /** @description Two requests instead of one: the first for an action creates something at the receiver, later ones update it. Excludes `request_headers`, `request_body` and `request_method`; requires a `capture` that is required. */
+        requests?: {
+          /** @description Sent until all required values are captured. */
+          create: components['schemas']['HookRequestTemplate']
+          /** @description Sent from then on. May contain `captured.<name>`. */
+          update: components['schemas']['HookRequestTemplate']
+          /**
+           * @description Whether the event that was reported by `create` is reported by `update` as well, right after it.
+           * @default false
+           */
+          update_after_create?: boolean
+        }
+        /** @description The requests to a service that Gantry knows, instead of your own: excludes `target_url` and everything else of the request. */
+        preset?: components['schemas']['HookPreset']
         /**
          * @description How many seconds the receiver has to respond.
          * @default 15
@@ -5857,8 +6577,10 @@ export interface components {
       }
       /** @description Evaluates with these conditions instead of the stored ones; validated as if they were saved. */
       trigger_when?: {
-        /** @description All must match. */
+        /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
         conditions?: components['schemas']['HookCondition'][]
+        /** @description For pipelines that deploy: globs of files, relative to the root of the repository. A run starts only if a file changed since what is live matches; otherwise it ends as `SKIPPED_UNCHANGED`. `!` excludes; the last glob that matches a file decides. Empty: no restriction. */
+        paths?: string[]
       }
       /**
        * @description Sign the given body with the hook's secret, and return the call as `signed_call`.
@@ -5967,12 +6689,12 @@ export interface components {
        * @description What it gives access to. Cannot be changed later.
        * @enum {string}
        */
-      provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
-      /** @description The URL of a self-hosted instance: required for `gitea` and `git`, optional for `github`, `gitlab` and `bitbucket`. The token is sent only to this host, so changing it requires the token again. */
+      provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh' | 'slack' | 'discord'
+      /** @description The URL of a self-hosted instance: required for `gitea` and `git`, optional for the others with a token. The token is sent only to this host, so changing it requires the token again. */
       base_url?: string | null
       /** @description For `git` and `bitbucket`: the username that goes with the token. */
       username?: string | null
-      /** @description The access token. Never returned. Null, or absent on creation: public repositories only. */
+      /** @description The access token. Never returned. Null, or absent on creation: public repositories only. Required for `slack` and `discord`: the token of a bot. */
       token?: string | null
       /** @description The private key, for `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
       private_key?: string
@@ -5991,12 +6713,12 @@ export interface components {
        * @description What it gives access to. Cannot be changed later.
        * @enum {string}
        */
-      provider_code?: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
-      /** @description The URL of a self-hosted instance: required for `gitea` and `git`, optional for `github`, `gitlab` and `bitbucket`. The token is sent only to this host, so changing it requires the token again. */
+      provider_code?: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh' | 'slack' | 'discord'
+      /** @description The URL of a self-hosted instance: required for `gitea` and `git`, optional for the others with a token. The token is sent only to this host, so changing it requires the token again. */
       base_url?: string | null
       /** @description For `git` and `bitbucket`: the username that goes with the token. */
       username?: string | null
-      /** @description The access token. Never returned. Null, or absent on creation: public repositories only. */
+      /** @description The access token. Never returned. Null, or absent on creation: public repositories only. Required for `slack` and `discord`: the token of a bot. */
       token?: string | null
       /** @description The private key, for `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned. */
       private_key?: string
@@ -6145,6 +6867,47 @@ export interface components {
        * @default 5
        */
       deployments_keep?: number
+      /** @description How every deploy checks a new release once it is live, before old releases are removed; null: not at all. */
+      health_check?: {
+        /**
+         * @description How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.
+         * @enum {string}
+         */
+        type: 'http' | 'tcp' | 'command'
+        /** @description Of the type `http`: an http or https URL without credentials, as the server reaches it, such as `http://127.0.0.1:3000/health`. Redirects are not followed. */
+        url?: string
+        /** @description Of the type `tcp`: the port, from 1 to 65535. */
+        port?: number
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+        command?: string
+        /**
+         * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
+         * @default 200-299
+         */
+        expect_status?: number | string
+        /** @description Of the type `http`: a text that the first 256 KiB of the answer must contain; null: any answer. */
+        expect_body?: string | null
+        /**
+         * @description Seconds from the start of one try to that of the next.
+         * @default 2
+         */
+        interval_seconds?: number
+        /**
+         * @description After how many seconds a try has failed.
+         * @default 5
+         */
+        timeout_seconds?: number
+        /**
+         * @description In how many seconds it must become healthy.
+         * @default 60
+         */
+        within_seconds?: number
+        /**
+         * @description For how many of these seconds every try must find it healthy; at most `within_seconds`. 0: once.
+         * @default 0
+         */
+        healthy_for_seconds?: number
+      } | null
       /** @description Gives access to the source; from the same organization. Requires `credential:run`. */
       credential_id?: number | null
       /** @description Servers of the same environment to deploy to. Requires `server:run`. */
@@ -6179,6 +6942,47 @@ export interface components {
        * @default 5
        */
       deployments_keep?: number
+      /** @description How every deploy checks a new release once it is live, before old releases are removed; null: not at all. */
+      health_check?: {
+        /**
+         * @description How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.
+         * @enum {string}
+         */
+        type: 'http' | 'tcp' | 'command'
+        /** @description Of the type `http`: an http or https URL without credentials, as the server reaches it, such as `http://127.0.0.1:3000/health`. Redirects are not followed. */
+        url?: string
+        /** @description Of the type `tcp`: the port, from 1 to 65535. */
+        port?: number
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+        command?: string
+        /**
+         * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
+         * @default 200-299
+         */
+        expect_status?: number | string
+        /** @description Of the type `http`: a text that the first 256 KiB of the answer must contain; null: any answer. */
+        expect_body?: string | null
+        /**
+         * @description Seconds from the start of one try to that of the next.
+         * @default 2
+         */
+        interval_seconds?: number
+        /**
+         * @description After how many seconds a try has failed.
+         * @default 5
+         */
+        timeout_seconds?: number
+        /**
+         * @description In how many seconds it must become healthy.
+         * @default 60
+         */
+        within_seconds?: number
+        /**
+         * @description For how many of these seconds every try must find it healthy; at most `within_seconds`. 0: once.
+         * @default 0
+         */
+        healthy_for_seconds?: number
+      } | null
       /** @description Gives access to the source; from the same organization. Requires `credential:run`. */
       credential_id?: number | null
       /** @description Servers of the same environment to deploy to. Requires `server:run`. */
@@ -6203,6 +7007,16 @@ export interface components {
        * @default false
        */
       idempotent?: boolean
+      /**
+       * @description Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database.
+       * @default false
+       */
+      irreversible?: boolean
+      /**
+       * @description Whether the step runs again, in the folder of the earlier release, after a deploy went back to it. It must be idempotent.
+       * @default false
+       */
+      run_on_revert?: boolean
       /** @description The step that it follows, by id or name; null: it runs first. A new step without it runs last. */
       trigger_after?: number | string | null
     }
@@ -6225,6 +7039,16 @@ export interface components {
        * @default false
        */
       idempotent?: boolean
+      /**
+       * @description Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database.
+       * @default false
+       */
+      irreversible?: boolean
+      /**
+       * @description Whether the step runs again, in the folder of the earlier release, after a deploy went back to it. It must be idempotent.
+       * @default false
+       */
+      run_on_revert?: boolean
       /** @description The step that it follows, by id or name; null: it runs first. A new step without it runs last. */
       trigger_after?: number | string | null
     }
@@ -6269,6 +7093,59 @@ export interface components {
          * @default 0
          */
         max_failed?: number
+        /**
+         * @description When more servers fail than `max_failed`: `stop` leaves those that are done as they are; `revert_all` takes the release back on all of them, in reverse order. It needs `on_failure: revert` of the pipeline.
+         * @default stop
+         * @enum {string}
+         */
+        on_failure?: 'stop' | 'revert_all'
+      } | null
+      /**
+       * @description When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.
+       * @default revert
+       * @enum {string}
+       */
+      on_failure?: 'revert' | 'keep'
+      /** @description How a new release is checked once it is live; for `deploy`. It replaces that of the application; null: that of the application. */
+      health_check?: {
+        /**
+         * @description How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.
+         * @enum {string}
+         */
+        type: 'http' | 'tcp' | 'command'
+        /** @description Of the type `http`: an http or https URL without credentials, as the server reaches it, such as `http://127.0.0.1:3000/health`. Redirects are not followed. */
+        url?: string
+        /** @description Of the type `tcp`: the port, from 1 to 65535. */
+        port?: number
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+        command?: string
+        /**
+         * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
+         * @default 200-299
+         */
+        expect_status?: number | string
+        /** @description Of the type `http`: a text that the first 256 KiB of the answer must contain; null: any answer. */
+        expect_body?: string | null
+        /**
+         * @description Seconds from the start of one try to that of the next.
+         * @default 2
+         */
+        interval_seconds?: number
+        /**
+         * @description After how many seconds a try has failed.
+         * @default 5
+         */
+        timeout_seconds?: number
+        /**
+         * @description In how many seconds it must become healthy.
+         * @default 60
+         */
+        within_seconds?: number
+        /**
+         * @description For how many of these seconds every try must find it healthy; at most `within_seconds`. 0: once.
+         * @default 0
+         */
+        healthy_for_seconds?: number
       } | null
       /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
       run_after?: number[]
@@ -6314,6 +7191,59 @@ export interface components {
          * @default 0
          */
         max_failed?: number
+        /**
+         * @description When more servers fail than `max_failed`: `stop` leaves those that are done as they are; `revert_all` takes the release back on all of them, in reverse order. It needs `on_failure: revert` of the pipeline.
+         * @default stop
+         * @enum {string}
+         */
+        on_failure?: 'stop' | 'revert_all'
+      } | null
+      /**
+       * @description When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.
+       * @default revert
+       * @enum {string}
+       */
+      on_failure?: 'revert' | 'keep'
+      /** @description How a new release is checked once it is live; for `deploy`. It replaces that of the application; null: that of the application. */
+      health_check?: {
+        /**
+         * @description How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.
+         * @enum {string}
+         */
+        type: 'http' | 'tcp' | 'command'
+        /** @description Of the type `http`: an http or https URL without credentials, as the server reaches it, such as `http://127.0.0.1:3000/health`. Redirects are not followed. */
+        url?: string
+        /** @description Of the type `tcp`: the port, from 1 to 65535. */
+        port?: number
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+        command?: string
+        /**
+         * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
+         * @default 200-299
+         */
+        expect_status?: number | string
+        /** @description Of the type `http`: a text that the first 256 KiB of the answer must contain; null: any answer. */
+        expect_body?: string | null
+        /**
+         * @description Seconds from the start of one try to that of the next.
+         * @default 2
+         */
+        interval_seconds?: number
+        /**
+         * @description After how many seconds a try has failed.
+         * @default 5
+         */
+        timeout_seconds?: number
+        /**
+         * @description In how many seconds it must become healthy.
+         * @default 60
+         */
+        within_seconds?: number
+        /**
+         * @description For how many of these seconds every try must find it healthy; at most `within_seconds`. 0: once.
+         * @default 0
+         */
+        healthy_for_seconds?: number
       } | null
       /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
       run_after?: number[]
@@ -7920,6 +8850,37 @@ export interface operations {
       503: components['responses']['Unavailable']
     }
   }
+  readActionChanges: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the action. */
+        action_id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ActionChanges']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
   runPipeline: {
     parameters: {
       query?: never
@@ -7968,7 +8929,10 @@ export interface operations {
   }
   planPipeline: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description What the plan has in addition: `changes`, what a deploy would ship, for callers with the permissions `pipeline:run` and `action:view` there. May fetch from the repository, for at most 4 s. */
+        include?: 'changes'
+      }
       header?: never
       path: {
         /** @description The id of the pipeline. */
@@ -8774,6 +9738,42 @@ export interface operations {
       503: components['responses']['Unavailable']
     }
   }
+  ejectOutgoingHook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the outgoing hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Hook']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
   listSenders: {
     parameters: {
       query?: never
@@ -9046,6 +10046,37 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['HookRequestDetail']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listNotifications: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the action. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ActionNotification'][]
         }
       }
       400: components['responses']['Malformed']
@@ -10999,6 +12030,72 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listLiveReleases: {
+    parameters: {
+      query?: {
+        /** @description A commit: 7 to 64 hexadecimal digits. */
+        contains?: string
+      }
+      header?: never
+      path: {
+        /** @description The id of the application. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['LiveRelease'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listReleases: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the application. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ServerReleases'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']

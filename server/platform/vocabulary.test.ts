@@ -26,14 +26,15 @@ test('the values of the API are those of the contract, in its order', () => {
   )
   assert.deepEqual(
     Object.keys(REASONS),
-    words(`PENDING QUEUED WAITING_CONCURRENCY_PIPELINE WAITING_CONCURRENCY_TARGET WAITING_WORKER IN_PROGRESS
-      COMPLETED FAILED FAILED_TIMEOUT FAILED_CANCELLED FAILED_WORKER_LOST FAILED_UNREACHABLE FAILED_SOURCE SKIPPED`),
+    words(`PENDING QUEUED WAITING_CONCURRENCY_PIPELINE WAITING_CONCURRENCY_TARGET WAITING_WORKER IN_PROGRESS REVERTING
+      COMPLETED FAILED FAILED_TIMEOUT FAILED_CANCELLED FAILED_WORKER_LOST FAILED_UNREACHABLE FAILED_SOURCE
+      FAILED_UNHEALTHY FAILED_REVERTED FAILED_REVERT SKIPPED SKIPPED_UNCHANGED`),
   )
   assert.deepEqual([...TRIGGER_TYPES], words('hook manual retry pipeline'))
   assert.deepEqual(Object.keys(RESOURCE_TYPES), words('application server'))
   assert.deepEqual(Object.keys(ENVIRONMENT_TYPES), words('development staging production'))
-  assert.deepEqual(Object.keys(PROVIDERS), words('github gitlab bitbucket gitea git ssh local'))
-  assert.deepEqual(Object.keys(PROVIDER_TYPES), words('source_provider ssh_key server'))
+  assert.deepEqual(Object.keys(PROVIDERS), words('github gitlab bitbucket gitea git ssh local slack discord'))
+  assert.deepEqual(Object.keys(PROVIDER_TYPES), words('source_provider ssh_key server chat'))
   assert.deepEqual(Object.keys(AUTH_TYPES), words('token key none'))
 })
 

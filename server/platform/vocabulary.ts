@@ -37,6 +37,7 @@ export const REASONS = {
   WAITING_CONCURRENCY_TARGET: 'Waiting: server busy',
   WAITING_WORKER: 'Waiting: no worker can take it',
   IN_PROGRESS: 'In progress',
+  REVERTING: 'Going back to the earlier release',
   COMPLETED: 'Completed',
   FAILED: 'Failed',
   FAILED_TIMEOUT: 'Step timed out',
@@ -44,7 +45,11 @@ export const REASONS = {
   FAILED_WORKER_LOST: 'Worker lost',
   FAILED_UNREACHABLE: 'Server unreachable',
   FAILED_SOURCE: 'Source not found',
+  FAILED_UNHEALTHY: 'Health check failed',
+  FAILED_REVERTED: 'Failed: the earlier release is live again',
+  FAILED_REVERT: 'Failed, and could not go back',
   SKIPPED: 'Skipped',
+  SKIPPED_UNCHANGED: 'Skipped: nothing relevant has changed',
 } as const
 
 export type ReasonCode = keyof typeof REASONS
@@ -75,12 +80,15 @@ export const PROVIDERS = {
   git: 'Git',
   ssh: SERVER_KINDS.ssh,
   local: SERVER_KINDS.local,
+  slack: 'Slack',
+  discord: 'Discord',
 } as const satisfies Record<ServerKind, string> & Record<string, string>
 
 export const PROVIDER_TYPES = {
   source_provider: 'Source provider',
   ssh_key: 'SSH key',
   server: 'Server',
+  chat: 'Chat',
 } as const
 export const AUTH_TYPES = { token: 'Token', key: 'Key', none: 'None' } as const
 

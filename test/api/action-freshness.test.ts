@@ -13,6 +13,7 @@ import {
   createPerson,
   createTestTree,
   grantRole,
+  makeLive,
 } from '#test/support/world.ts'
 
 const { db, request } = await openTestApp({ after })
@@ -40,12 +41,7 @@ test('a read shows every change at once, wherever in the response it is', async 
         .set({ updated_at: '2026-01-02T00:00:00Z' })
         .where('action_id', '>', id)
         .execute(),
-    'the live deployment': () =>
-      db
-        .updateTable('applications')
-        .set({ live_action_id: id })
-        .where('id', '=', tree.applicationId)
-        .execute(),
+    'the live deployment': () => makeLive(db, tree, id),
     'a child': () => createAction(db, tree, { ...RUNNING, parent_id: id, trigger_type: 'pipeline' }),
     "a child's status": () =>
       db

@@ -192,7 +192,11 @@ environments:
       { field: 'secret', before: '********', after: '********' },
     ])
     assert.deepEqual(await fieldsAfter('{batch: 1}', '{batch: 50%}'), [
-      { field: 'rollout', before: { batch: 1, max_failed: 0 }, after: { batch: '50%', max_failed: 0 } },
+      {
+        field: 'rollout',
+        before: { batch: 1, max_failed: 0, on_failure: 'stop' },
+        after: { batch: '50%', max_failed: 0, on_failure: 'stop' },
+      },
     ])
     const [settings] = await fieldsAfter('burst: 9', 'burst: 8')
     assert.deepEqual([settings.before.rate_limit.burst, settings.after.rate_limit.burst], [9, 8])
@@ -408,4 +412,51 @@ test('the body of an outgoing hook keeps the order of its keys and its large int
   const { status, text: problem } = await apply(hook('{z: 1e30}'))
   assert.equal(status, 422)
   assert.match(problem, /cannot be stored exactly/)
+})
+
+test('conditions and paths of an incoming hook stay as they are, there and back', async () => {
+  const organization = nextName()
+  const document = (paths: string) =>
+    shop(
+      organization,
+      `  live:
+    type: production
+    applications:
+      shop:
+        repository: https://git.example.com/acme/shop.git
+        pipelines:
+          Deploy:
+            operation: deploy
+            hooks:
+              incoming:
+                Push:
+                  trigger_when:
+                    paths: ${paths}
+                    conditions:
+                      - {path: ref, matches: 'refs/heads/{main,release-*}'}
+                      - {header: X-GitHub-Event, one_of: [push, ping]}
+                      - {path: sender.type, equals: Bot, not: true}
+                      - {any_of: [{path: forced, equals: false}, {path: after, exists: true}]}
+                      - {path: action, accepted_values: [published]}
+`,
+    )
+  const globs = "[api/**, '!**/*.md', 'a b/{x,y}?.ts']"
+  await applied(document(globs))
+  assert.deepEqual((await applied(document(globs))).changes, [])
+  const [{ id }] = (await read('/organizations')).filter(
+    ({ name }: { name: string }) => name === organization,
+  )
+  const exported = await api.request('GET', `/organizations/${id}/export?project=Shop`, {
+    token: administrator.token,
+    headers: { accept: '*/*' },
+  })
+  assert.equal(exported.status, 200, exported.text)
+  for (const text of ['a b/{x,y}?.ts', '!**/*.md', 'release-*', 'X-GitHub-Event', 'any_of'])
+    assert.ok(exported.text.includes(text), `${text} in\n${exported.text}`)
+  assert.deepEqual((await applied(exported.text)).changes, [])
+  const { changes } = await applied(document('[api/**]'))
+  assert.deepEqual(
+    changes.map(({ fields }: { fields: { field: string }[] }) => fields.map(({ field }) => field)),
+    [['trigger_when']],
+  )
 })

@@ -434,6 +434,31 @@ suite('checking tokens', () => {
     }
   })
 
+  test('a bot of a chat service is named, and a token that the service does not accept is reported', async (t) => {
+    const ways: [string, object, string, string, RegExp][] = [
+      ['slack', { ok: true, user: 'gantry', team: 'Acme' }, '/api/auth.test', 'Bearer', /to gantry in Acme/],
+      [
+        'slack',
+        { ok: false, error: 'invalid_auth' },
+        '/api/auth.test',
+        'Bearer',
+        /accept.*: invalid_auth\.$/,
+      ],
+      ['discord', { username: 'gantry' }, '/api/v10/users/@me', 'Bot', /belongs to gantry/],
+    ]
+    for (const [provider_code, answer, path, scheme, message] of ways) {
+      const { url, seen } = await serveProvider(t, json(200, answer))
+      const { id, provider_type } = await create({ provider_code, base_url: url, token: TOKEN })
+      assert.equal(provider_type, 'chat')
+      const found = await check(id)
+      assert.match(found.message, message)
+      assert.equal(found.ok, !('error' in answer))
+      assert.deepEqual(seen, [{ url: path, authorization: `${scheme} ${TOKEN}` }])
+    }
+    const tokenless = await send('POST', list, { name: 'Chat', provider_code: 'slack' })
+    assert.deepEqual(tokenless.body.errors, { token: ['is required for slack'] })
+  })
+
   test('failures are explained', async (t) => {
     const answers: [Handler, RegExp][] = [
       [json(401, {}), /does not accept the token/],

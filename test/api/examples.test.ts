@@ -252,7 +252,7 @@ async function recordInventory() {
     body: { name: 'restart', command: 'echo Restarted' },
   })
   await by('listServerPipelines', { path: { resource_id: serverId } })
-  return { organizationId, projectId, pipelineId, restartId }
+  return { organizationId, projectId, applicationId, pipelineId, restartId }
 }
 
 async function recordHooks() {
@@ -293,6 +293,20 @@ async function recordHooks() {
   await by('listEnvironmentPipelines', { path: { id: environment_id }, query: { q: 'restart' } })
   await by('listSenders')
   await by('listReceivers')
+  const { id: credential_id } = await prepare('createCredential', {
+    path: { id: shop.organizationId },
+    body: { name: 'Chat', provider_code: 'slack', token: 'xoxb-token' },
+  })
+  const chat = await prepare('createOutgoingHook', {
+    ...pipeline,
+    body: {
+      name: 'Slack',
+      credential_id,
+      settings: { preset: { kind: 'slack_message', channel: '#deploys' } },
+    },
+  })
+  await by('ejectOutgoingHook', { path: { hook_id: chat.id } })
+  await prepare('removeOutgoingHook', { path: { hook_id: chat.id } })
   return { incoming, outgoing, secret, one, other }
 }
 
@@ -334,7 +348,11 @@ async function recordResults(): Promise<void> {
     const action = await prepare('readAction', { path: { action_id: runs.retriedId } })
     return action.completed_at !== null && action
   })
-  await by('readAction', { path: { action_id: runs.deployId } })
+  const deploy = await by('readAction', { path: { action_id: runs.deployId } })
+  const application = { path: { id: shop.applicationId } }
+  await by('listLiveReleases', { ...application, query: { contains: deploy.action_data.commit.hash } })
+  await by('listReleases', application)
+  await by('readActionChanges', { path: { action_id: runs.deployId } })
   await by('listActions', { query: { 'filter[type]': 'restart', per_page: 1 } })
   const { id: target_id } = restarted.targets[0]
   await by('readStepLog', { path: { action_id: restarted.id, target_id, order: 1 } })
@@ -346,6 +364,7 @@ async function recordResults(): Promise<void> {
   const delivery = delivered.at(-1)
   await by('readHookRequest', { path: { id: delivery.id } })
   await by('listHookRequestsOfAction', { path: { id: runs.deployId } })
+  await by('listNotifications', { path: { id: runs.deployId } })
   await by('redeliver', {
     ...hooks.other,
     body: { from: inDays(-1), to: inDays(1), only_failed: false, dry_run: true },

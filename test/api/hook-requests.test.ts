@@ -99,6 +99,7 @@ suite('the list of calls to a hook', () => {
       next_attempt_at: null,
       attempt: null,
       error: null,
+      capture_error: null,
       event: null,
     })
     assert.ok(requestId && created_at && updated_at && Number.isInteger(duration_ms))
@@ -374,6 +375,7 @@ suite('one call', () => {
       outcome: 'refused',
       attempt: 2,
       error: 'It would not.',
+      capture_error: null,
       response_status_code: 503,
       request_headers: JSON.stringify({ 'content-type': 'application/json' }),
       request_body: Buffer.from('{}'),
@@ -398,6 +400,7 @@ suite('one call', () => {
       outcome: 'refused',
       attempt: 2,
       error: 'It would not.',
+      capture_error: null,
       event: null,
       duration_ms: 12,
       next_attempt_at,

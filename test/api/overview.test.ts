@@ -46,7 +46,7 @@ suite('the overview', () => {
     ])
     assert.deepEqual(overview.counts, { running: 0, waiting: 0, failed_last_day: 0 })
     assert.deepEqual([overview.running, overview.waiting], [[], []])
-    assert.deepEqual(overview.deliveries, { failing: [], pending: 0, failed_last_day: 0 })
+    assert.deepEqual(overview.deliveries, { failing: [], pending: 0, failed_last_day: 0, failed: [] })
     assert.equal(overview.runs_per_day.length, 30)
     assert.equal(overview.median_duration_seconds_per_day.length, 30)
     const jobs = overview.queue.depths.map(({ job }: { job: string }) => job)
@@ -262,13 +262,23 @@ suite('the overview', () => {
         .execute()
     await deliver(1, 'pending')
     await deliver(2, 'pending')
-    await deliver(3, 'failed', randomUUIDv7())
+    const lastId = randomUUIDv7()
+    await deliver(3, 'failed', lastId)
     await deliver(4, 'failed', idOfTime(Date.now() - 23 * 3_600_000))
     await deliver(5, 'failed', idOfTime(Date.now() - 25 * 3_600_000))
     await deliver(6, 'delivered', randomUUIDv7())
     const { deliveries } = await overviewOf(tree.owner)
     assert.equal(deliveries.pending, 2)
     assert.equal(deliveries.failed_last_day, 2)
+    assert.equal(deliveries.failed.length, 2)
+    assert.deepEqual(deliveries.failed[0], {
+      hook_id: sick,
+      hook_name: 'Sick',
+      action_id,
+      last_request_id: lastId,
+      last_error: null,
+      failed_at: null,
+    })
     assert.deepEqual(
       deliveries.failing.map((hook: { hook_id: string }) => hook.hook_id),
       [sick, off],

@@ -61,8 +61,8 @@ suite('a pipeline', () => {
     assert.equal(body.operation_human_readable, 'Deploy')
     assert.equal(body.created_by_user.id, tree.owner.id)
     assert.deepEqual(
-      [body.max_parallel_actions, body.queue_policy, body.rollout, body.run_after],
-      [1, 'queue', null, []],
+      [body.max_parallel_actions, body.queue_policy, body.rollout, body.run_after, body.on_failure],
+      [1, 'queue', null, [], 'revert'],
     )
   })
 
@@ -72,7 +72,8 @@ suite('a pipeline', () => {
       operation: 'custom',
       max_parallel_actions: 0,
       queue_policy: 'latest',
-      rollout: { batch: '25%', max_failed: 2 },
+      rollout: { batch: '25%', max_failed: 2, on_failure: 'revert_all' },
+      on_failure: 'revert',
     }
     const made = await send('POST', ofServer(), input, { token: developer.token })
     assert.equal(made.status, 201, made.text)
@@ -85,9 +86,10 @@ suite('a pipeline', () => {
 
     const changed = await change(made.body.id, { name: 'Warm up', rollout: { batch: 3 } })
     assert.equal(changed.status, 200, changed.text)
+    const rollout = { batch: 3, max_failed: 0, on_failure: 'stop' }
     assert.deepEqual(
       { ...changed.body, updated_at: null },
-      { ...made.body, name: 'Warm up', rollout: { batch: 3, max_failed: 0 }, updated_at: null },
+      { ...made.body, name: 'Warm up', rollout, updated_at: null },
     )
     assert.equal((await change(made.body.id, { rollout: null })).body.rollout, null)
     const list = await send('GET', `${ofServer()}?filter[name]=WARM`)
@@ -98,6 +100,20 @@ suite('a pipeline', () => {
     const first = await send('GET', `${ofServer()}?per_page=1`)
     assert.equal(first.body[0].id, made.body.id, 'newest first')
     assert.equal(first.headers['x-total-count'], '2')
+  })
+
+  test('goes back on all servers only where it goes back on one', async () => {
+    const all = { batch: 1, on_failure: 'revert_all' }
+    const input = { name: 'Deploy all', operation: 'deploy', rollout: all }
+    const refused = await send('POST', ofApplication(), { ...input, on_failure: 'keep' })
+    assert.equal(refused.status, 422)
+    assert.deepEqual(Object.keys(refused.body.errors), ['rollout.on_failure'])
+    const { id } = await created(input)
+    assert.equal((await change(id, { on_failure: 'keep' })).status, 422)
+    const kept = await change(id, { on_failure: 'keep', rollout: { batch: 1 } })
+    assert.deepEqual([kept.status, kept.body.on_failure], [200, 'keep'])
+    assert.equal((await change(id, { rollout: all })).status, 422)
+    assert.equal((await change(id, { on_failure: 'undo' })).status, 422)
   })
 
   test('accepts one of two changes based on the same version, steps included', async () => {

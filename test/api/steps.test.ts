@@ -51,6 +51,8 @@ suite('a step', () => {
       run_as_user: 'app',
       timeout_seconds: 30,
       idempotent: true,
+      irreversible: true,
+      run_on_revert: false,
     }
     const made = await send('POST', steps, input)
     assert.equal(made.status, 201, made.text)
@@ -135,6 +137,8 @@ suite('a step', () => {
       run_as_user: 'root; id',
       timeout_seconds: 0,
       idempotent: 'yes',
+      irreversible: 1,
+      run_on_revert: 'no',
       trigger_after: 0,
       order: 3,
     })
@@ -142,9 +146,11 @@ suite('a step', () => {
     assert.deepEqual(Object.keys(shape.body.errors).sort(), [
       'command',
       'idempotent',
+      'irreversible',
       'name',
       'order',
       'run_as_user',
+      'run_on_revert',
       'timeout_seconds',
       'trigger_after',
     ])
@@ -152,6 +158,16 @@ suite('a step', () => {
     assert.deepEqual(Object.keys(sense.body.errors).sort(), ['command', 'name'])
     const builtIn = await send('POST', steps, { name: 'get-new-release', command: 'true' })
     assert.deepEqual(Object.keys(builtIn.body.errors), ['name'], 'names by which deploys are understood')
+  })
+
+  test('runs on a revert only if it may run twice', async () => {
+    const steps = await newPipeline()
+    const refused = await send('POST', steps, { name: 'restart', command: 'true', run_on_revert: true })
+    assert.deepEqual([refused.status, Object.keys(refused.body.errors)], [422, ['run_on_revert']])
+    const { id } = await added(steps, 'restart', { run_on_revert: true, idempotent: true })
+    assert.equal((await send('PUT', `${steps}/${id}`, { idempotent: false })).status, 422)
+    const changed = await send('PUT', `${steps}/${id}`, { idempotent: false, run_on_revert: false })
+    assert.deepEqual([changed.status, changed.body.run_on_revert], [200, false])
   })
 
   test('follows a step of the same pipeline, and not itself', async () => {

@@ -69,7 +69,12 @@ describe('a change made by another connection shows in the next read', () => {
 
   test('of which deployment is live', async () => {
     assert.equal((await read()).resource.data.last_deployments.live, null)
-    await other.query('update applications set live_action_id = $1 where id = $2', [id, tree.applicationId])
+    await other.query('insert into live_releases values ($1, $2, $3, $4)', [
+      tree.applicationId,
+      tree.serverIds[0],
+      id,
+      '20260101000000-aaaaaaa',
+    ])
     assert.equal((await read()).resource.data.last_deployments.live.id, id)
   })
 

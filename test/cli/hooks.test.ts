@@ -124,6 +124,7 @@ suite('an incoming hook', () => {
     assert.equal(replayed.code, 0, replayed.stderr)
     assert.match(replayed.stderr, /Run #\d+\./)
     assert.equal((await shell.gantry(['hook', 'replay', 'x'])).code, 2)
+    assert.deepEqual(await json('notifications', String(first.action_id)), [])
     const rotated = await shell.gantry(['hook', 'rotate', 'github', '--overlap', '30m'])
     assert.equal(rotated.code, 0, rotated.stderr)
     assert.match(rotated.stdout, /^[0-9a-f]{64}\n$/)

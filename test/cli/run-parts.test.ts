@@ -6,6 +6,7 @@ import { choosePipelines } from '#cli/runs/find.ts'
 import { parseRef, parseVariables } from '#cli/runs/input.ts'
 import { renderRun } from '#cli/runs/live-view.ts'
 import { logLine } from '#cli/runs/log-text.ts'
+import { clock, detailOf, remoteText } from '#cli/runs/notifications.ts'
 import type { RunState, StepState } from '#cli/runs/run-state.ts'
 import { createTail } from '#cli/runs/tail.ts'
 import { widthOf } from '#cli/table.ts'
@@ -24,6 +25,35 @@ test('a ref says what it is, or looks like it', () => {
   ]
   for (const [given, source_type, source_ref] of refs)
     assert.deepEqual(parseRef(given), { source_type, source_ref }, given)
+})
+
+test('notifications say what the service shows, and what they wait for', () => {
+  const now = new Date('2026-11-16T14:00:00')
+  const at = new Date('2026-11-16T14:05:00').toISOString()
+  type Notification = Parameters<typeof remoteText>[0]
+  const notification = (more: object) =>
+    ({
+      receiver: 'api.github.com',
+      paused_until: null,
+      next_attempt_at: null,
+      last_error: null,
+      ...more,
+    }) as Notification
+  const shown = { remote_status: 'success', remote_detail: null, checked_at: at }
+  const remote = (remote_state: string, more = {}) =>
+    remoteText(notification({ ...shown, remote_state, ...more }), now)
+  assert.equal(remote('matches'), 'shows success, checked 14:05')
+  assert.equal(remote('repaired'), 'shows success after it was sent again, checked 14:05')
+  assert.equal(
+    remote('unknown', { remote_detail: 'GitHub returned 502.' }),
+    'unknown, checked 14:05: GitHub returned 502.',
+  )
+  assert.equal(remote('not_checked', { checked_at: null }), '')
+  const paused = { state: 'paused', paused_until: at, paused_reason: 'api.github.com … (rate limit).' }
+  assert.equal(detailOf(notification(paused), now), 'waiting for api.github.com until 14:05 (rate limit)')
+  const retrying = { state: 'retrying', next_attempt_at: at, last_error: 'The receiver returned 500.' }
+  assert.equal(detailOf(notification(retrying), now), 'The receiver returned 500. Next attempt: 14:05.')
+  assert.match(clock(at, new Date('2026-11-17T14:00:00')), /^2026-11-16 14:05$/)
 })
 
 test('variables are text as given, each once', () => {

@@ -328,3 +328,29 @@ suite('deploys', () => {
     assert.equal(again.retry_of, back.id)
   })
 })
+
+test('`changes` and `plan` show what a deploy ships', async (t) => {
+  const repository = await makeRepository(t, { files: { 'a.txt': 'a' } })
+  const shop = await world.makeDeployable({ repository: repository.address, pipeline: { name: 'Ship' } })
+  const first = await world.completed(await world.run(shop.pipelineId))
+  const none = await gantry(['changes', String(first.id)])
+  assert.match(none.stdout, /nothing → [0-9a-f]{8}\nNothing was live on these servers before\./)
+  await repository.commit({ 'a.txt': null, 'b\u001b[2J.txt': 'a' }, { message: 'Move\u001b[2J it' })
+  const planned = await gantry(['plan', String(await pathOf(shop.pipelineId))])
+  assert.equal(planned.code, 0, planned.stderr)
+  assert.match(planned.stdout, /1 commit that ships/)
+  const { id } = await world.completed(await world.run(shop.pipelineId))
+  const { stdout, code } = await gantry(['changes', String(id)])
+  assert.equal(code, 0)
+  assert.match(stdout, /1 commit that ships\n[0-9a-f]{8}\tZoë\tMove.*it/)
+  assert.match(stdout, /1 file changed\nrenamed\ta\.txt → b.*\.txt/)
+  assert.ok(!stdout.includes('\u001b'))
+  const found = await json('changes', String(id))
+  assert.equal(found.comparisons[0].commits.total, 1)
+})
+
+/** As the command line finds it. */
+async function pathOf(pipelineId: number): Promise<string> {
+  const { body } = await world.ask('GET', '/names?type=pipeline')
+  return body.find(({ id }: { id: number }) => id === pipelineId).path
+}

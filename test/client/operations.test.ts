@@ -67,7 +67,7 @@ suite('every operation of the document', () => {
   test('of runs and hooks', async () => {
     const id = await driveRuns(drive, sample)
     await admin.get('/actions/{action_id}', at({ action_id: id }))
-    await driveHooks(drive, sample.pipelineId, receiver)
+    await driveHooks(drive, sample.pipelineId, receiver, sample.organizationId)
   })
 
   test('of organizations and what is in them', () => driveInventory(drive, sample))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { attemptDelivery } from '#engine/outgoing/attempt-delivery.ts'
+import { createBudgetLimiter } from '#engine/outgoing/budget-limiter.ts'
 import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
 import { loadOutgoingHooks, type OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
@@ -168,6 +169,26 @@ test('a slow receiver does not delay others', async (t) => {
   assert.ok(slow.arrivals.length <= 4, `${slow.arrivals.length} requests to one that does not answer`)
 })
 
+test('hooks whose requests hang do not delay another hook at the same origin', async (t) => {
+  const { receiver, tree, hook } = await openOrdered(t)
+  const waiting: (() => void)[] = []
+  receiver.behave((_, response, { path }) => {
+    if (path === '/hangs') waiting.push(() => response.end())
+    else response.end()
+  })
+  const target_url = `${receiver.url}/hangs`
+  const hanging = Array.from({ length: 20 }, () => makeHook({ target_url, ...NOTIFYING }, tree))
+  await Promise.all(hanging)
+  const actions = await Promise.all(Array.from({ length: 4 }, () => startAction(tree)))
+  for (const action of actions) await move(action, IN_PROGRESS)
+  await until(() => waiting.length >= 60)
+  const more = await Promise.all(Array.from({ length: 4 }, () => startAction(tree)))
+  for (const action of more) await move(action, IN_PROGRESS)
+  await until(async () => (await states(hook.id)).filter((state) => state === 'delivered').length === 8)
+  receiver.answer(200)
+  for (const end of waiting) end()
+})
+
 const startWorker = (t: Parameters<typeof openReceiver>[0]) =>
   startTestDelivering(t, quiet.api, { guard: quiet.guard })
 
@@ -246,6 +267,7 @@ suite('a worker', () => {
       attemptDelivery(
         {
           db: quiet.db,
+          box: quiet.box,
           tree: createTree(quiet.db),
           baseUrl: () => 'http://gantry.test',
           readAction: createActionReader({ db: quiet.db, baseUrl: () => 'http://gantry.test' }),
@@ -259,6 +281,7 @@ suite('a worker', () => {
           now: () => new Date(),
           random: () => 0.5,
           uptimeMs: () => performance.now() + seconds * 1_000,
+          budgets: createBudgetLimiter(() => performance.now()),
         },
         loaded,
         delivery!,

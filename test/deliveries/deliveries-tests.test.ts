@@ -103,17 +103,23 @@ suite('a preview of an unsaved change', () => {
     assert.equal(allowed.text.includes(TOKEN), false)
   })
 
-  for (const { code, hook: template, fields, uses_access_token } of RECEIVERS)
+  for (const { code, hook: template, fields, uses_access_token, credential_provider } of RECEIVERS)
     test(`renders the receiver ${code} of the catalog`, async () => {
       const tree = await openTree()
       const hook = await makeHook({ target_url: 'https://example.com/' }, tree)
       await startAction(tree, { commit: '1f0c5e7a9b3d4c2e8f6a7b5c4d3e2f1a0b9c8d7e' })
       const { target_url, settings } = expandEntry(template, exampleValues(fields))
+      // The application has one of GitHub.
+      const home = {
+        provider_code: (credential_provider ?? 'github') as 'github',
+        base_url: 'https://git.example.com',
+      }
+      await db.updateTable('credentials').set(home).where('id', '=', tree.credentialId).execute()
       const answer = await ask('preview', hook.id, { target_url, settings }, tree)
       assert.equal(answer.status, 200, answer.text)
       const { url, body, access_token } = answer.body
       assert.doesNotMatch(`${url} ${body}`, /\{\{|\{%|<[a-z_]+>/)
-      assert.equal(new URL(url).host, new URL(target_url).host)
+      assert.equal(new URL(url).host, new URL(target_url ?? home.base_url).host)
       assert.equal(access_token !== 'not used', uses_access_token)
       const saved = await world.change(hook.id, { target_url, settings }, tree.owner.token)
       assert.equal(saved.status, 200, saved.text)
@@ -124,7 +130,9 @@ suite('a preview of an unsaved change', () => {
     const ofServer = { ...tree, pipelineId: tree.serverPipelineId }
     const hook = await makeHook({ target_url: 'https://example.com/' }, ofServer)
     await startAction(ofServer, {}, 'restart')
-    const chats = RECEIVERS.filter(({ code }) => code.endsWith('_message'))
+    const chats = RECEIVERS.filter(
+      ({ code, credential_provider }) => /_(message|webhook)$/.test(code) && credential_provider === null,
+    )
     assert.equal(chats.length, 4)
     for (const { code, hook: template, fields } of chats) {
       const { settings } = expandEntry(template, exampleValues(fields))
@@ -193,7 +201,7 @@ suite('a test of an outgoing hook', () => {
   test('uses a sample action before the first run, and says so', async (t) => {
     const tree = await openTree()
     const receiver = await openReceiver(t)
-    const { hook: template } = RECEIVERS.find(({ code }) => code === 'slack_message')!
+    const { hook: template } = RECEIVERS.find(({ code }) => code === 'slack_webhook')!
     const slack = await makeHook({ ...template, target_url: receiver.url }, tree)
     const own = await makeHook({ target_url: receiver.url }, tree)
     for (const { id } of [slack, own]) {

@@ -90,10 +90,11 @@ before(async () => {
       select id from servers where environment_id = a.environment_id order by id limit 1) as s on true
     where a.id <= 3000 or a.id > ${ACTIONS - 3_000}`.execute(db)
   // What is live is none of the newest: every page has something to fetch besides its own actions.
-  await sql`update applications set live_action_id = (
-    select min(a.id) from actions a join pipelines p on p.id = a.pipeline_id where p.application_id = applications.id)`.execute(
-    db,
-  )
+  await sql`
+    insert into live_releases (application_id, server_id, action_id, release_name)
+    select p.application_id, min(s.server_id), min(a.id), '20260101000000-aaaaaaa'
+    from actions a join pipelines p on p.id = a.pipeline_id
+    join application_servers s on s.application_id = p.application_id group by 1`.execute(db)
   await sql`analyze`.execute(db)
   await loadKnown()
 })

@@ -270,9 +270,18 @@ const ROWS: Record<string, string> = {
   used_credits: `insert into used_credits select id, '2026-01-01', 1 from environments limit 1`,
   action_blocks: 'insert into action_blocks select 0, id, 1, now(), now() from environments limit 1',
   releases_on_disk: `insert into releases_on_disk select a.id, '20260101000000-aaaaaaa', s.id from applications a, servers s limit 1`,
+  live_releases: `insert into live_releases select a.id, s.id, (select min(id) from actions), '20260101000000-aaaaaaa'
+    from applications a, servers s limit 1`,
+  action_changes: `insert into action_changes select min(id), '', null, null, null, '{1}', '{"rewritten": false}' from actions`,
   retention_progress: 'insert into retention_progress select id, 1 from environments limit 1',
   credential_uses: 'insert into credential_uses select id, 1 from credentials limit 1',
   deliveries: `insert into deliveries (hook_id, event_id, action_id, is_final) select id, 1, 1, true from hooks limit 1`,
+  rate_budgets: `insert into rate_budgets select id, 'https://api.github.com', now(), 'rate limit', 0 from credentials limit 1`,
+  status_checks: `insert into status_checks (action_id, hook_id, event_id, credential_id, kind, url, context, state, link)
+    select 1, id, 1, 1, 'github_status', 'https://api.github.com/repos/a/b/statuses/c', 'gantry', 'success',
+      'http://localhost/app/actions/1' from hooks limit 1`,
+  captured_values: `insert into captured_values (id, action_id, hook_id, values, origin, is_recreated)
+    select gen_random_uuid(), (select min(id) from actions), id, '{"id": 1}', 'https://example.com', false from hooks limit 1`,
   hook_health: 'insert into hook_health (hook_id) select id from hooks limit 1',
   audit_entries: `insert into audit_entries (organization_id, verb, subject_type, subject_id, subject_name, after)
     select id, 'create', 'hook', '1', 'Hook', '{"a":  1}' from organizations limit 1`,

@@ -12,6 +12,7 @@ const RUN = fileURLToPath(new URL('../../bench/run.ts', import.meta.url))
 const LINE = /^[a-z0-9-]+ \d+(\.\d+)? \S+ ratio \d+\.\d\d vs \S+$/
 
 const FIGURES = {
+  answers: ['answers-bytes', 'answers-rate'],
   backlog: ['backlog-calls', 'backlog-next-start'],
   claim: ['claim-due', 'claim-blocked'],
   deliver: ['deliver'],

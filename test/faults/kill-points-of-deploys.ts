@@ -202,9 +202,12 @@ export function pointsOfDeploys(stage: KillStage): Points {
       await gate.reached()
       await gate.open()
       await completed(first)
+      // The release that was live before stays: only a third deploy has something to remove.
+      await completed(await run(shop.pipelineId))
+      const before = await liveRelease(shop.base)
       await gate.shut()
       const id = await run(shop.pipelineId)
-      await gate.reached(2)
+      await gate.reached(3)
       const live = await liveRelease(shop.base)
       const lock = createHolder(lockOf(shop.base))
       return {
@@ -217,8 +220,8 @@ export function pointsOfDeploys(stage: KillStage): Points {
         async check() {
           await completed(id)
           assert.equal(await liveRelease(shop.base), live, 'the switch was not repeated')
-          assert.deepEqual(await releasesIn(shop.base), [live])
-          assert.deepEqual([await gate.entered(), await mark.times()], [2, 2], 'nothing else was repeated')
+          assert.deepEqual(await releasesIn(shop.base), [before, live])
+          assert.deepEqual([await gate.entered(), await mark.times()], [3, 3], 'nothing else was repeated')
         },
       }
     },

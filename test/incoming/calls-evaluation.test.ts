@@ -251,7 +251,50 @@ suite('calls that start nothing', () => {
     assertStarted(await call(hook, '{"ref":"refs/heads/main","commits":[{"a.b":1.0}]}'))
     const records = await requestsOf(hook)
     assert.deepEqual(JSON.parse(records[0]!.response_body!.toString()), {
-      message: 'The condition on ref is not met.',
+      message: 'The condition on ref is not met. The payload has no such value.',
     })
+  })
+
+  test('operators, headers and groups decide, and the record says why without values of the call', async () => {
+    const conditions = [
+      { header: 'X-Event', equals: 'push' },
+      { path: 'ref', matches: 'refs/heads/{main,release/**}' },
+      {
+        any_of: [
+          { path: 'forced', exists: false },
+          { path: 'sender', one_of: ['bot'] },
+        ],
+      },
+      { path: 'message', matches: '**[skip]**', not: true },
+    ]
+    const hook = await makeHook({ trigger_when: { conditions } })
+    const push = (body: object, event = 'push') => call(hook, body, { headers: { 'x-event': event } })
+    const main = { ref: 'refs/heads/main' }
+    assertStarted(await push(main))
+    assertStarted(await push({ ref: 'refs/heads/release/1/x', forced: true, sender: 'bot', message: 'fix' }))
+    const rejected: [object, string | undefined, RegExp, string][] = [
+      [main, 'pull', /the condition on header X-Event is not met/, 'The value is not an accepted one.'],
+      [{ ref: 'refs/tags/v1' }, 'push', /the condition on ref is not met/, 'that matches the pattern.'],
+      [
+        { ...main, forced: true, sender: 'secret' },
+        'push',
+        /no condition on forced or sender is met/,
+        'No condition',
+      ],
+      [
+        { ...main, message: 'a [skip] b' },
+        'push',
+        /condition on message/,
+        'The value matches the excluded pattern.',
+      ],
+    ]
+    for (const [body, event, message, reason] of rejected) {
+      const answer = await push(body, event)
+      assert.deepEqual([answer.status, answer.body.action_id], [200, null])
+      assert.match(answer.body.message, message)
+      const record = (await requestsOf(hook)).at(-1)!.response_body!.toString()
+      assert.ok(record.includes(reason), record)
+      assert.doesNotMatch(record, /secret|refs|pull/)
+    }
   })
 })

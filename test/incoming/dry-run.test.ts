@@ -27,7 +27,14 @@ async function dryRun(hook: Hook, input: Input, token?: string) {
   return body
 }
 
-const nothing = { errors: null, variables: null, source: null, targets: [], signed_call: null }
+const nothing = {
+  errors: null,
+  conditions: [] as unknown[],
+  variables: null,
+  source: null,
+  targets: [],
+  signed_call: null,
+}
 
 suite('a dry run of a call that would start the pipeline', () => {
   const variables = withVariables(
@@ -47,6 +54,7 @@ suite('a dry run of a call that would start the pipeline', () => {
       verdict: 'accepted',
       message: 'A call with this payload starts the pipeline.',
       errors: null,
+      conditions: [],
       variables: { branch: 'refs/heads/feature/x', count: 7 },
       source: { source_type: 'branch', source_ref: 'feature/x' },
       targets: [
@@ -161,13 +169,40 @@ suite('a dry run of a call that would start nothing', () => {
     for (const [expected, { headers, body }] of inputs) {
       const result = await dryRun(hook, { headers, body })
       assert.equal(result.verdict, expected, JSON.stringify({ headers, body }))
-      const { verdict: _, message: __, errors, ...rest } = result
+      const { verdict: _, message: __, errors, ...rest } = { ...result, conditions: [] }
       if (expected !== 'accepted') assert.deepEqual({ ...rest, errors: null }, nothing)
       const lowerCase = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value])
       const answer = await call(hook, JSON.stringify(body), { headers: Object.fromEntries(lowerCase) })
       assert.equal((await requestsOf(hook)).at(-1)!.outcome, expected)
       assert.deepEqual(errors, answer.body.errors)
     }
+  })
+
+  test('shows each condition, with those of groups', async () => {
+    const hook = await makeHook({
+      trigger_when: {
+        conditions: [
+          { header: 'X-Event', equals: 'push' },
+          {
+            any_of: [
+              { path: 'ref', matches: 'rel*' },
+              { path: 'ref', equals: 'main' },
+            ],
+          },
+          { path: 'draft', exists: false },
+        ],
+      },
+    })
+    const result = await dryRun(hook, { headers: { 'X-EVENT': 'push' }, body: { ref: 'main', draft: true } })
+    assert.equal(result.verdict, 'ignored')
+    type Shown = { condition: string; met: boolean; group?: Shown[] }
+    const shown = ({ condition, met, group = [] }: Shown): unknown => [condition, met, ...group.map(shown)]
+    assert.deepEqual(result.conditions.map(shown), [
+      ['header X-Event', true],
+      ['ref', true, ['ref', false], ['ref', true]],
+      ['draft', false],
+    ])
+    assert.equal(result.conditions[2].reason, 'The call has such a value.')
   })
 
   test('says why in one sentence', async () => {

@@ -69,6 +69,23 @@ describe('a record that is loaded again', () => {
     assert.equal(rebase(before, before.values, before), undefined)
   })
 
+  it('is no conflict when nothing that the form shows has changed', () => {
+    const typed = { ...before.values, name: 'mine' }
+    const linked = { ...before, version: '2' }
+    assert.deepEqual(rebase(before, typed, linked), { base: linked, values: typed })
+  })
+
+  it('is not taken over silently while the person is changing a secret', () => {
+    const typed = { ...before.values, name: 'mine' }
+    const changed = { ...before, version: '2' }
+    assert.equal(rebase(before, typed, changed, ['name']), undefined)
+    assert.deepEqual(rebase(before, typed, changed, ['host']), { base: changed, values: typed })
+    assert.deepEqual(rebase(before, before.values, changed, ['name']), {
+      base: changed,
+      values: before.values,
+    })
+  })
+
   it('is no conflict when the form saved it itself and the person typed on', () => {
     const saved = { values: { name: 'mine ', host: 'a' }, version: '1', older: '1', isSaved: true }
     const stored = { values: { name: 'mine', host: 'b' }, version: '2' }

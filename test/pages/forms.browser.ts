@@ -145,6 +145,26 @@ describe('forms', () => {
     await close()
   })
 
+  it('saves over a change of what it does not show', async () => {
+    const { id } = await create('/environments/1/servers', { ...LOCAL_SERVER, name: 'Linked meanwhile' })
+    const { page, errors, close } = await openPage(world, '/app/applications/1')
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Branch').fill('no such branch')
+    for (const method of ['PUT', 'DELETE'])
+      await world.api(method, `/resource-links/application/1/server/${id}`)
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await dialog.locator('[aria-invalid="true"]').first().waitFor()
+    await dialog.getByLabel('Branch').fill('trunk')
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('trunk', { exact: true }).waitFor()
+    assert.deepEqual(
+      errors.filter((text) => !/412|422/.test(text)),
+      [],
+    )
+    await close()
+  })
+
   it('two tabs: one shows what the other saves, and both versions when both changed it', async () => {
     const { id } = await create('/environments/1/servers', { ...LOCAL_SERVER, name: 'Tabs' })
     const first = await openPage(world, `/app/servers/${id}`)
@@ -275,7 +295,7 @@ describe('forms', () => {
       await create('/pipelines/server/1', { name, operation: 'custom' })
     const { page, close } = await openPage(world, '/app/hooks/new')
     const field = page.getByRole('combobox', { name: 'Pipeline' })
-    await field.fill('Restart')
+    await Promise.all([page.waitForResponse(/\/names\?.*[?&]q=Restart/), field.fill('Restart')])
     await page.getByRole('option', { name: /^Restart two/ }).click()
     const searches: string[] = []
     page.on('request', (request) => {

@@ -3,16 +3,22 @@ import { describe, it } from 'node:test'
 import { SENDERS } from '#manage/catalog/senders.ts'
 import type { Hook, HookRequestDetail, HookRequestRecord } from '../../web/src/api/types.ts'
 import { ExactNumber, kindOf } from '../../web/src/editor/json-nodes.ts'
-import { firstCallState } from '../../web/src/hooks/incoming/first-call-state.ts'
-import { whyNoVariable, withCondition, withVariable } from '../../web/src/hooks/incoming/from-pick.ts'
 import {
-  changeOf,
-  inputOf,
-  readHook,
-  receptionOf,
+  conditionOf,
+  rowOf,
+  type SingleRow,
   tagValue,
   valueTag,
-} from '../../web/src/hooks/incoming/hook-values.ts'
+  withOperator,
+} from '../../web/src/hooks/condition-rows.ts'
+import { firstCallState } from '../../web/src/hooks/incoming/first-call-state.ts'
+import {
+  whyNoVariable,
+  withCondition,
+  withHeaderCondition,
+  withVariable,
+} from '../../web/src/hooks/incoming/from-pick.ts'
+import { changeOf, inputOf, readHook, receptionOf } from '../../web/src/hooks/incoming/hook-values.ts'
 import { initialValues, missingFields, newHookBody } from '../../web/src/hooks/incoming/new-hook-body.ts'
 import { payloadText, verdictStatus, whyNotReplayable } from '../../web/src/hooks/incoming/verdict.ts'
 
@@ -53,6 +59,8 @@ describe('the form of an incoming hook', () => {
       settings: SETTINGS,
       trigger_when: { conditions: CONDITIONS },
     })
+    const paths = ['api/**', '!**/*.md']
+    assert.deepEqual(receptionOf({ ...values, paths }).trigger_when.paths, paths)
     const { secret, ...change } = changeOf(values)
     assert.equal(secret, undefined, 'the secret stays')
     assert.equal(change.secret_algorithm, 'sha512')
@@ -77,8 +85,43 @@ describe('the form of an incoming hook', () => {
   it('shows errors of the API at the inputs of their rows', () => {
     assert.equal(inputOf('settings.variables.1.default_value'), 'variables.1.default')
     assert.equal(inputOf('trigger_when.conditions.0.accepted_values'), 'conditions.0.values')
+    assert.equal(inputOf('trigger_when.conditions.1.any_of.0.header'), 'conditions.1.any_of.0.name')
+    assert.equal(inputOf('trigger_when.conditions.1.matches'), 'conditions.1.values')
     assert.equal(inputOf('settings.signature.template'), 'template')
+    assert.equal(inputOf('trigger_when.paths.2'), 'paths.2')
     assert.equal(inputOf('name'), undefined)
+  })
+})
+
+describe('the conditions of a hook', () => {
+  it('stay as they are when nothing is changed', () => {
+    const conditions = [
+      { path: 'ref', equals: 'main' },
+      { path: 'n', one_of: [1, '1'], not: true },
+      { path: 'ref', accepted_values: ['x'] },
+      { path: 'ref', matches: 'refs/heads/**' },
+      { header: 'X-Event', matches: 'a*', not: true },
+      { header: 'X-Event', exists: false },
+      {
+        any_of: [
+          { path: 'a', exists: true },
+          { header: 'B', equals: null },
+        ],
+      },
+    ]
+    assert.deepEqual(conditions.map(rowOf).map(conditionOf), conditions)
+    assert.deepEqual(conditionOf(rowOf({ path: 'a', exists: true, not: true })), { path: 'a', exists: false })
+  })
+
+  it('keep what was entered when the operator changes, as far as it fits', () => {
+    const row = { ...(rowOf({ path: 'ref', equals: 'main' }) as SingleRow), values: ['main', 'dev'] }
+    assert.deepEqual(conditionOf(row), { path: 'ref', one_of: ['main', 'dev'] })
+    assert.deepEqual(conditionOf(withOperator(row, 'matches_not')), {
+      path: 'ref',
+      matches: 'main',
+      not: true,
+    })
+    assert.deepEqual(conditionOf(withOperator(row, 'absent')), { path: 'ref', exists: false })
   })
 })
 
@@ -110,11 +153,15 @@ describe('a value of a received call', () => {
   it('becomes a condition, or another value of the one at its path', () => {
     const one = withCondition([], pick('ref', 'refs/heads/main'))
     const two = withCondition(one, pick('ref', 'refs/heads/dev'))
-    assert.deepEqual(two, [{ path: 'ref', values: ['refs/heads/main', 'refs/heads/dev'] }])
-    assert.deepEqual(withCondition(two, pick('ref', 'refs/heads/dev')), two)
-    assert.deepEqual(withCondition([], pick('id', new ExactNumber('12345678901234567890')))[0]?.values, [
-      '12345678901234567890',
+    assert.deepEqual(two.map(conditionOf), [
+      { path: 'ref', accepted_values: ['refs/heads/main', 'refs/heads/dev'] },
     ])
+    assert.deepEqual(withCondition(two, pick('ref', 'refs/heads/dev')), two)
+    const [large] = withCondition([], pick('id', new ExactNumber('12345678901234567890')))
+    assert.deepEqual((large as SingleRow).values, ['12345678901234567890'])
+    const header = withHeaderCondition(two, 'X-Event', 'push')
+    assert.deepEqual(conditionOf(header[1]!), { header: 'X-Event', accepted_values: ['push'] })
+    assert.equal(withHeaderCondition(header, 'x-event', 'pull').length, 2)
   })
 })
 

@@ -157,6 +157,44 @@ describe('incoming hooks in the browser', () => {
     await close()
   })
 
+  it('have conditions with operators and in groups, and a header of a call becomes one with a click', async () => {
+    const hook = await createHook({
+      name: 'Rules',
+      trigger_when: { conditions: [{ path: 'ref', matches: 'refs/heads/*' }] },
+    })
+    await send(hook, PUSH)
+    const { page, errors, close } = await openPage(world, `/app/hooks/incoming/${hook.id}`)
+    await page.getByLabel('Pattern of condition 1').fill('refs/heads/{main')
+    await page.getByRole('button', { name: 'Add “any of” group' }).first().click()
+    await page.getByLabel('Path of condition 2, alternative 1').fill('forced')
+    await page.getByRole('combobox', { name: 'Operator of condition 2, alternative 1' }).click()
+    await page.getByRole('option', { name: 'is absent' }).click()
+    await page.getByRole('button', { name: 'Remove condition 2, alternative 2' }).click()
+    await looksRight(page, 'conditions in a group')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('has a "{" without "}"').first().waitFor()
+    await page.getByLabel('Pattern of condition 1').fill('refs/heads/{main,dev}')
+
+    await page
+      .getByRole('row', { name: /Accepted/ })
+      .getByRole('button')
+      .click()
+    const drawer = page.getByRole('dialog', { name: 'Received call' })
+    const signature = drawer.getByRole('button', { name: 'Add condition on header x-hub-signature-256' })
+    assert.equal(await signature.count(), 0)
+    await drawer.getByRole('button', { name: 'Add condition on header content-type' }).click()
+    await drawer.getByText('Would start a run').waitFor()
+    await drawer.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('Hook Rules saved.').waitFor()
+    assert.deepEqual((await stored(hook)).trigger_when.conditions, [
+      { path: 'ref', matches: 'refs/heads/{main,dev}' },
+      { any_of: [{ path: 'forced', exists: false }] },
+      { header: 'content-type', accepted_values: ['application/json'] },
+    ])
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
   it('let a refused call be corrected and replayed by keyboard alone', async () => {
     const hook = await createPickyHook('Keyboard')
     assert.equal((await send(hook, PUSH)).status, 422)

@@ -11,6 +11,7 @@ import {
   withDetected,
   withKnownOnly,
 } from '../../web/src/applications/application-input.ts'
+import { containment, readCommitDigits, releaseState } from '../../web/src/applications/server-releases.ts'
 import {
   credentialBody,
   credentialChange,
@@ -191,6 +192,7 @@ describe('the form of an application', () => {
       default_branch: 'main',
       shared_paths: ['.env'],
       deployments_keep: 5,
+      health_check: null,
       linked_resources: [{ resource_type: 'server', resource_id: 2 }],
     } as unknown as ApplicationRecord
     const values = applicationValues(application)
@@ -302,5 +304,25 @@ describe('the choice of an environment', () => {
     assert.deepEqual(lost, { choices: [live, test], choice: live })
     assert.deepEqual(keepChoice(before, [test, live], test, undefined)?.choice, live)
     assert.deepEqual(keepChoice(lost, [test], test, 9), { choices: [test], choice: test })
+  })
+})
+
+describe('releases on servers', () => {
+  it('are live, reverted, were live or never were', () => {
+    const state = (live: boolean, was_live: boolean, reverted = false) =>
+      releaseState({ live, was_live, reverted })
+    assert.deepEqual(
+      [state(true, true), state(false, true), state(false, false), state(false, true, true)],
+      ['Live', 'Was live', 'Never live', 'Reverted'],
+    )
+  })
+
+  it('contain a commit, or say why that is unknown', () => {
+    assert.equal(readCommitDigits(' 1A2B3C4 '), '1a2b3c4')
+    for (const wrong of ['', 'main', '123456', 'f'.repeat(41)])
+      assert.equal(readCommitDigits(wrong), undefined)
+    assert.equal(containment({ contains: true, contains_reason: null }), 'Live')
+    assert.equal(containment({ contains: false, contains_reason: null }), 'Not live')
+    assert.match(containment({ contains: null, contains_reason: 'unknown_commit' }), /no deploy has fetched/)
   })
 })

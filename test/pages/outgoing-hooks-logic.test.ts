@@ -6,10 +6,17 @@ import { RECEIVERS } from '#manage/catalog/receivers.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import type { Hook } from '../../web/src/api/types.ts'
+import { emptyRow, tagValue, valueTag } from '../../web/src/hooks/condition-rows.ts'
 import { hasRoundedNumber, parseBody } from '../../web/src/hooks/outgoing/body-text.ts'
-import { formatValue, parseValue, toConditions } from '../../web/src/hooks/outgoing/conditions.ts'
 import { EVENTS, eventLabel } from '../../web/src/hooks/outgoing/events.ts'
-import { changeOf, settingsOf, validateValues, valuesOf } from '../../web/src/hooks/outgoing/hook-values.ts'
+import { waitingFor } from '../../web/src/hooks/outgoing/health.ts'
+import {
+  changeOf,
+  hasOwnRequests,
+  settingsOf,
+  validateValues,
+  valuesOf,
+} from '../../web/src/hooks/outgoing/hook-values.ts'
 import {
   hookOf,
   initialValues,
@@ -82,7 +89,7 @@ describe('the names that the template editor completes', () => {
     const body = Object.fromEntries(TEMPLATE_NAMES.map(({ label }) => [label, `{{ ${label} }}`]))
     const settings = { request_headers: [], request_body: body, request_method: 'POST' }
     const compiled = compileRequest({ target_url: 'https://example.com/', settings }, templateNames())
-    assert.ok(compiled.kind === 'compiled', JSON.stringify(compiled))
+    if (compiled.kind === 'invalid') assert.fail(JSON.stringify(compiled.errors))
     const rendered = renderRequest(compiled.request, { event: {}, action: {} })
     assert.equal(rendered.kind, 'rendered')
   })
@@ -100,6 +107,28 @@ describe('the form of an outgoing hook', () => {
     assert.deepEqual(changeOf(base, { ...base, 'trigger_when.scope': 'resource' }), {
       trigger_when: { events: ['action.failed'], scope: 'resource', conditions: [] },
     })
+  })
+
+  it('keeps what it shows as JSON, and sends no request beside two of its own', () => {
+    const capture = [{ name: 'id', path: 'id', type: 'string', required: true, hidden: false }]
+    const one = valuesOf({ ...hook, settings: { ...hook.settings, capture } })
+    assert.deepEqual(changeOf(one, { ...one, 'settings.timeout_seconds': 5 }).settings, {
+      ...hook.settings,
+      capture,
+      timeout_seconds: 5,
+    })
+    const requests = {
+      create: { target_url: 'https://a.example' },
+      update: { target_url: 'https://a.example' },
+    }
+    const two = valuesOf({ ...hook, settings: { capture, requests, timeout_seconds: 15 } })
+    assert.equal(hasOwnRequests(two), true)
+    const change = changeOf(two, { ...two, target_url: 'https://b.example', 'settings.timeout_seconds': 5 })
+    assert.deepEqual(change, { settings: { capture, requests, timeout_seconds: 5 } })
+    assert.match(
+      validateValues(two, { ...two, 'settings.more': '{' }, {})['settings.more']!,
+      /not valid JSON/,
+    )
   })
 
   it('sends an empty body as the default, and no empty headers', () => {
@@ -120,10 +149,12 @@ describe('the form of an outgoing hook', () => {
   })
 
   it('reads accepted values as JSON where they are JSON, and writes them so that they are read the same', () => {
-    assert.deepEqual(['failed', '3', '"3"', 'true', 'null'].map(parseValue), ['failed', 3, '3', true, null])
+    assert.deepEqual(['failed', '3', '"3"', 'true', 'null'].map(tagValue), ['failed', 3, '3', true, null])
     for (const value of ['a, b', '"x"', '[y]', ' z ', 'true', true, null, 'null', { a: [1, 2] }, '', 7])
-      assert.deepEqual(parseValue(formatValue(value)), value)
-    assert.deepEqual(toConditions([{ path: ' ', values: [] }]), [])
+      assert.deepEqual(tagValue(valueTag(value)), value)
+    const base = valuesOf(hook)
+    const change = changeOf(base, { ...base, 'trigger_when.conditions': [{ ...emptyRow(), name: ' ' }] })
+    assert.deepEqual(change.trigger_when?.conditions, [])
   })
 })
 
@@ -132,7 +163,7 @@ describe('a tile of the gallery', () => {
     const gitea = entry('gitea_status')
     const values = { ...initialValues(gitea), 'fields.base_url': 'https://git.example.com/ ' }
     const made = hookOf(gitea, values)
-    assert.match(made.target_url, /^https:\/\/git\.example\.com\/api\/v1/)
+    assert.match(made.target_url!, /^https:\/\/git\.example\.com\/api\/v1/)
     assert.equal(made.name, 'Gitea status')
     assert.equal(initialValues(entry('gitlab_status'))['fields.base_url'], 'https://gitlab.com')
   })
@@ -154,5 +185,20 @@ describe('redelivering', () => {
     assert.equal(rangeStart('custom', '', now), undefined)
     assert.equal(rangeStart('custom', localTime(now + 60_000), now), undefined)
     assert.equal(rangeStart('custom', localTime(now - 60_000), now), '2026-01-01T23:59:00.000Z')
+  })
+})
+
+describe('a paused hook', () => {
+  it('names the service that it waits for, and until when', () => {
+    const until = new Date(2026, 0, 2, 14, 5)
+    const paused = {
+      target_url: 'https://api.github.com/repos/x/statuses/{{ action.id }}',
+      paused_until: until.toISOString(),
+      paused_reason: 'api.github.com allows no more requests until 13:05 UTC (secondary rate limit)',
+    }
+    assert.equal(waitingFor(paused), 'Waiting for api.github.com until 14:05 (secondary rate limit)')
+    assert.equal(waitingFor({ ...paused, paused_until: null, paused_reason: null }), undefined)
+    const failing = { ...paused, paused_reason: 'nothing is sent until 13:05 UTC: attempts failed' }
+    assert.equal(waitingFor(failing), undefined)
   })
 })

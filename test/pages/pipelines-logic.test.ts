@@ -64,7 +64,8 @@ describe('a step', () => {
 
   const stored = {
     ...{ id: 8, name: 'migrate', command: 'true', description: null, run_as_user: null },
-    ...{ timeout_seconds: 600, idempotent: false, built_in: false, order: 1, created_at: '', updated_at: '' },
+    ...{ timeout_seconds: 600, idempotent: false, irreversible: false, run_on_revert: false },
+    ...{ built_in: false, order: 1, created_at: '', updated_at: '' },
   } satisfies PipelineStep
 
   it('sends what its form shows', () => {
@@ -82,6 +83,8 @@ describe('a step', () => {
     )
     assert.equal(hasMoreOptions(NEW_STEP), false)
     assert.equal(hasMoreOptions({ ...NEW_STEP, idempotent: true }), true)
+    assert.equal(hasMoreOptions({ ...NEW_STEP, irreversible: true }), true)
+    assert.equal(bodyOfStep({ ...NEW_STEP, run_on_revert: true }).idempotent, true)
   })
 
   it('is copied under a name that is free and not too long', () => {
@@ -102,21 +105,27 @@ describe('a step', () => {
 describe('a pipeline', () => {
   const pipeline = {
     ...{ name: 'Deploy shop', operation: 'deploy', max_parallel_actions: 1, queue_policy: 'queue' },
-    ...{ rollout: { batch: '25%', max_failed: 2 }, run_after: [3, 4] },
+    on_failure: 'revert',
+    health_check: null,
+    ...{ rollout: { batch: '25%', max_failed: 2, on_failure: 'revert_all' }, run_after: [3, 4] },
   } as unknown as Pipeline
 
   it('keeps its settings through the form', () => {
     const values = valuesOfPipeline(pipeline)
     assert.deepEqual(bodyOfSettings(values), pipeline)
     assert.equal(bodyOfSettings({ ...values, rollout: 'all' }).rollout, null)
+    assert.equal(bodyOfSettings({ ...values, on_failure: 'keep' }).rollout?.on_failure, 'stop')
     const batchOf = (batch: string) => bodyOfSettings({ ...values, batch }).rollout?.batch
     assert.deepEqual([batchOf(' 2 '), batchOf('50 %'), batchOf('some')], [2, '50%', 'some'])
   })
 
   it('says how it is rolled out', () => {
     assert.equal(rolloutText(null), 'All servers at once')
-    assert.equal(rolloutText({ batch: '25%', max_failed: 2 }), 'Batches of 25%, at most 2 may fail')
-    assert.equal(rolloutText({ batch: 1, max_failed: 0 }), 'Batches of 1 server, stops at the first failure')
+    const text = (batch: string | number, max_failed: number, on_failure: 'stop' | 'revert_all') =>
+      rolloutText({ batch, max_failed, on_failure })
+    assert.equal(text('25%', 2, 'stop'), 'Batches of 25%, at most 2 may fail')
+    assert.equal(text(1, 0, 'stop'), 'Batches of 1 server, stops at the first failure')
+    assert.match(text(1, 0, 'revert_all'), /stops at the first failure, then goes back on all servers$/)
   })
 
   it('is proposed as a whole for the first application', () => {

@@ -85,6 +85,8 @@ describe('pipelines in the browser', () => {
     await dialog.getByLabel('When busy').selectOption('latest')
     await dialog.getByLabel('Rollout').selectOption('batches')
     await dialog.getByLabel('Batch size').fill('some')
+    await dialog.getByLabel('Health check').selectOption('http')
+    await dialog.getByLabel('URL').fill('http://user@127.0.0.1:3000/health')
     await dialog.getByRole('combobox', { name: 'Run after' }).click()
     await page.getByRole('option', { name: 'Two steps' }).click()
     await page.keyboard.press('Escape')
@@ -92,12 +94,20 @@ describe('pipelines in the browser', () => {
     await dialog.getByText('a percentage such as "25%"').waitFor()
     await dialog.getByLabel('Batch size').fill('25%')
     await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await dialog.getByText('Must not contain a username or password').first().waitFor()
+    assert.deepEqual(await findViolations(page), [])
+    await dialog.getByLabel('URL').fill('http://127.0.0.1:3000/health')
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
     await page.getByRole('heading', { level: 1, name: 'Deploy by mouse' }).waitFor()
     const { body } = await world.api('GET', `/pipelines/${idOf(page)}`)
     assert.deepEqual(
       [body.max_parallel_actions, body.queue_policy, body.rollout, body.run_after],
-      [3, 'latest', { batch: '25%', max_failed: 0 }, [world.pipelineId]],
+      [3, 'latest', { batch: '25%', max_failed: 0, on_failure: 'stop' }, [world.pipelineId]],
     )
+
+    await page.getByText('http://127.0.0.1:3000/health within 60 s').first().waitFor()
+    await stepsAre(page, DEPLOY.toSpliced(4, 0, 'migrate').toSpliced(-1, 0, 'check-health'))
+    assert.equal(await page.getByRole('button', { name: 'Edit check-health' }).count(), 0)
 
     await page.getByRole('button', { name: 'More actions', exact: true }).click()
     await page.getByRole('menuitem', { name: 'Remove' }).click()

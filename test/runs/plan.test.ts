@@ -119,6 +119,13 @@ test('a plan says what the run would wait for', async () => {
   assert.equal(await waitingFor(), 'WAITING_CONCURRENCY_PIPELINE')
   await setPipeline({ max_parallel_actions: 0 })
   assert.equal(await waitingFor(), 'WAITING_CONCURRENCY_TARGET')
+  // A target that is held until the others are done takes no slot.
+  const setTargets = (columns: object) =>
+    db.updateTable('targets').set(columns).where('server_id', 'in', at.serverIds).execute()
+  const started_at = new Date().toISOString()
+  await setTargets({ status: 'in-progress', status_reason_code: 'PENDING', started_at })
+  assert.equal(await waitingFor(), null)
+  await setTargets(queued)
   await db
     .updateTable('servers')
     .set({ max_parallel_actions: 2 })

@@ -15,6 +15,7 @@ import {
   createHookRequest,
   createManyActions,
   createTestTree,
+  makeLive,
   type TestTree,
 } from '#test/support/world.ts'
 import { BLOCK, countClosedBlocks, jumpToOffset } from '#views/actions/action-blocks.ts'
@@ -196,13 +197,9 @@ suite('runs', () => {
     const kept = await release('20260102000000-aaaaaaa', 50)
     const live = await release('20260103000000-aaaaaaa', 40)
     const rolledBack = await release('20260103000000-aaaaaaa', 30)
-    await db
-      .updateTable('applications')
-      .set({ live_action_id: rolledBack })
-      .where('id', '=', tree.applicationId)
-      .execute()
+    await makeLive(db, tree, rolledBack)
     const disk = { applicationId: tree.applicationId, serverId: tree.serverIds[0]! }
-    const all = ['20260101000000-aaaaaaa', '20260102000000-aaaaaaa']
+    const all = ['20260101000000-aaaaaaa', '20260102000000-aaaaaaa'].map((name) => ({ name, wasLive: true }))
     await replaceReleases(db, disk, all)
     await prune()
     assert.deepEqual(await left(), [gone, kept, live, rolledBack])

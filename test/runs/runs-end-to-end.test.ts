@@ -299,6 +299,18 @@ suite('runs', { concurrency: true }, () => {
       assert.deepEqual(names, [...names].sort(), 'names sort as releases came')
       assert.deepEqual(await releasesIn(shop.bases[0]!), names.slice(-2))
       assert.equal(await liveFile(shop.bases[0]!, 'n'), '4')
+      const listed = await ask('GET', `/applications/${shop.applicationId}/releases`)
+      const [{ releases }] = listed.body
+      assert.deepEqual(
+        releases.map((one: Record<string, unknown>) => [one.release_name, one.live, one.can_roll_back]),
+        [
+          [names[3], true, false],
+          [names[2], false, true],
+        ],
+      )
+      for (const { size_bytes } of releases) assert.ok(size_bytes >= 4_096 && size_bytes < 1_000_000)
+      const { body: live } = await ask('GET', `/applications/${shop.applicationId}/live`)
+      assert.deepEqual([live[0].action.id, live[0].release_name], [ids[3], names[3]])
       await removeOldRuns(shop)
       assert.equal((await ask('GET', `/actions/${ids[0]}`)).status, 404)
       for (const [name, n] of [

@@ -25,6 +25,7 @@ const HEX = '0123456789abcdef'
 /** Values by the name of their field, where a pattern cannot tell them. */
 const BY_FIELD: Record<string, Json> = {
   duration_ms: 12,
+  size_bytes: 16_384,
   version: '1.0.0',
   free_disk_bytes: 53_687_091_200,
   seconds: 4.2,

@@ -12,6 +12,7 @@ import {
   createMember,
   createTestTree,
   grantRole,
+  makeLive,
   type Person,
 } from './world.ts'
 
@@ -123,11 +124,7 @@ export async function createFullAction(db: Database) {
     return id
   })
   const liveId = await createAction(db, tree, deploy)
-  await db
-    .updateTable('applications')
-    .set({ live_action_id: liveId })
-    .where('id', '=', applicationId)
-    .execute()
+  await makeLive(db, tree, liveId)
   const parentId = await createAction(db, restart, { type: 'restart' })
 
   const started_at = '2026-11-03T08:00:00.000Z'

@@ -25,7 +25,7 @@ export async function scrape(url: string, token: string): Promise<{ text: string
 export const IDLE: InstallationState = {
   queueDepths: [],
   oldestReadySeconds: null,
-  deliveries: { pending: 0, late: 0, failingHooks: 0 },
+  deliveries: { pending: 0, late: 0, failingHooks: 0, limited: [] },
   workers: { online: 1, draining: 0 },
   targetsWithoutWorker: 0,
   retention: { runs: 0, logs: 0, requests: 0, bodies: 0, finished_at: null },

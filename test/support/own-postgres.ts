@@ -26,10 +26,15 @@ const SETTINGS = {
 
 export type OwnPostgres = Awaited<ReturnType<typeof openOwnPostgres>>
 
-/** A folder with data, and what starts a server on it. Any local user may connect as gantry. */
-export async function openOwnPostgres(t: Closer, copyOf?: { data: string }) {
+/** A folder with data, and what starts a server on it. Any local user may connect as gantry. `prepare`: the empty folder. */
+export async function openOwnPostgres(
+  t: Closer,
+  copyOf?: { data: string },
+  prepare?: (folder: string) => Promise<void>,
+) {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-postgres-'))
   later(t, () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
+  await prepare?.(folder)
   await chmod(folder, 0o711)
   const binaries = await provideBinaries(folder)
   const { uid, gid, identity } = await chooseAccount(undefined)

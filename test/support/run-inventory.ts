@@ -6,14 +6,21 @@ import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { ApplicationsTable, PipelinesTable, ServersTable } from '#platform/database/tables.ts'
+import type {
+  ApplicationsTable,
+  HealthCheck,
+  PipelinesTable,
+  ServersTable,
+} from '#platform/database/tables.ts'
 import type { Sshd } from './sshd.ts'
 import { grantRole, type Person } from './world.ts'
 
-/** A custom step, or the name of a built-in one. */
+type Marks = { idempotent?: boolean; irreversible?: boolean; run_on_revert?: boolean }
+/** A custom step, the name of a built-in one, or `check-health` with what it checks. */
 export type StepInput =
   | string
-  | { name: string; command: string; idempotent?: boolean; timeout_seconds?: number }
+  | ({ name: string; command: string; timeout_seconds?: number } & Marks)
+  | { name: 'check-health'; health_check: HealthCheck }
 export type ApplicationInput = Partial<Insertable<ApplicationsTable>> & {
   variables?: { name: string; value: string; hidden?: boolean }[]
 }
@@ -23,6 +30,12 @@ export const BUILT_IN: string[] = DEPLOY_STEPS.map(({ name }) => name)
 /** The built-in steps of a deploy, with others after the named ones. */
 export function deployWith(behind: Record<string, StepInput | StepInput[]>): StepInput[] {
   return BUILT_IN.flatMap((name) => [name, ...[behind[name] ?? []].flat()])
+}
+
+function rowOf(step: StepInput) {
+  if (typeof step === 'string') return { name: step, built_in: true }
+  if (!('health_check' in step)) return { ...step, built_in: false }
+  return { ...step, health_check: JSON.stringify(step.health_check), built_in: true }
 }
 
 export async function createInventory(
@@ -162,7 +175,7 @@ export async function createInventory(
     const rows = steps.map((step, index) => ({
       pipeline_id: id,
       position: index + 1,
-      ...(typeof step === 'string' ? { name: step, built_in: true } : { ...step, built_in: false }),
+      ...rowOf(step),
     }))
     await db.insertInto('pipeline_steps').values(rows).execute()
     return id
@@ -170,6 +183,7 @@ export async function createInventory(
 
   return {
     owner: admin,
+    organizationId,
     makeEnvironment,
     newLocalServer,
     newSshServer,

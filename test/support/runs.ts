@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Commit } from '#platform/database/tables.ts'
 import { assertRejected, openCalls } from './calls.ts'
 import type { Answer, RequestOptions } from './harness.ts'
-import { createAction, type TestTree } from './world.ts'
+import { createAction, makeLive, type TestTree } from './world.ts'
 
 export const FAILED = { status: 'failed', status_reason_code: 'FAILED' } as const
 
@@ -99,11 +99,7 @@ export async function openRuns(...options: Parameters<typeof openCalls>) {
       deployment: JSON.stringify(DEPLOYMENT),
       ...more,
     })
-    await db
-      .updateTable('applications')
-      .set({ live_action_id: id })
-      .where('id', '=', at.applicationId)
-      .execute()
+    await makeLive(db, at, id)
     return id
   }
 

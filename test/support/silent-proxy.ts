@@ -12,6 +12,8 @@ export type SilentProxy = {
   silence(options?: { forNewOnes?: boolean }): void
   /** What is sent still arrives; only the answers are lost. */
   loseAnswers(): void
+  /** Nothing passes any more until the returned function is called; nothing is lost. */
+  stall(): () => void
   /** New connections work again. Those that went silent stay so. */
   heal(): void
 }
@@ -19,6 +21,7 @@ export type SilentProxy = {
 export async function startSilentProxy(t: Closer, target: ConnectionSettings): Promise<SilentProxy> {
   const pairs = new Set<{ client: Socket; server: Socket }>()
   let isSilent = false
+  let isStalled = false
   const path = `${target.host}/.s.PGSQL.${target.port ?? 5432}`
   const listener = createServer((client) => {
     const server = connect(path)
@@ -26,8 +29,7 @@ export async function startSilentProxy(t: Closer, target: ConnectionSettings): P
     pairs.add(pair)
     for (const socket of [client, server]) socket.on('error', () => {})
     if (isSilent) return
-    client.pipe(server)
-    server.pipe(client)
+    if (!isStalled) join(pair)
     const stop = (other: Socket) => () => {
       pairs.delete(pair)
       if (!other.isPaused()) other.destroy()
@@ -44,6 +46,10 @@ export async function startSilentProxy(t: Closer, target: ConnectionSettings): P
     }
     listener.close()
   })
+  const join = ({ client, server }: { client: Socket; server: Socket }) => {
+    client.pipe(server)
+    server.pipe(client)
+  }
   const stopReading = (socket: Socket) => {
     socket.unpipe()
     socket.pause()
@@ -56,6 +62,14 @@ export async function startSilentProxy(t: Closer, target: ConnectionSettings): P
     },
     loseAnswers() {
       for (const { server } of pairs) stopReading(server)
+    },
+    stall() {
+      isStalled = true
+      for (const { client, server } of pairs) for (const socket of [client, server]) stopReading(socket)
+      return () => {
+        isStalled = false
+        for (const pair of pairs) join(pair)
+      }
     },
     heal() {
       isSilent = false

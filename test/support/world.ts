@@ -237,6 +237,22 @@ export async function createMember(db: Database, tree: TestTree, role: BuiltInRo
   return person
 }
 
+/** On the first server of the tree. */
+export async function makeLive(
+  db: Database,
+  { applicationId, serverIds }: Pick<TestTree, 'applicationId' | 'serverIds'>,
+  actionId: number,
+): Promise<void> {
+  await sql`
+    insert into live_releases (application_id, server_id, action_id, release_name, commit_sha)
+    select ${applicationId}, ${serverIds[0]}, id, coalesce(release_name, '20260101000000-aaaaaaa'), commit ->> 'hash'
+    from actions where id = ${actionId}
+    on conflict (application_id, server_id) do update
+    set action_id = excluded.action_id, release_name = excluded.release_name, commit_sha = excluded.commit_sha`.execute(
+    db,
+  )
+}
+
 /** A finished deploy of the tree's application, with both targets; every column can be overridden. */
 export async function createAction(
   db: Database,

@@ -1,7 +1,10 @@
+import type { Gantry } from '@gantry/client'
 import { Argument } from 'commander'
 import { examples, type Register, run } from '../command.ts'
 import { complete, SCRIPTS, SHELLS } from '../completion.ts'
 import { readNames } from '../names.ts'
+import { findPipeline } from '../runs/find.ts'
+import { rollbackNames } from './releases.ts'
 
 const TIMEOUT_MS = 1_500
 
@@ -28,19 +31,31 @@ export const completion: Register = (program) => {
     .action(
       run(async (cli, given: string[]) => {
         const typed = given.at(-1) ?? ''
-        const { words, kinds } = complete(program, given)
-        const names = kinds.length === 0 ? [] : await namesOf(cli, kinds)
+        const { words, kinds, releasesOf } = complete(program, given)
+        const names = releasesOf
+          ? await inTime(cli, (gantry) => releasesTo(gantry, releasesOf))
+          : kinds.length > 0
+            ? await inTime(cli, (gantry) => pathsOf(gantry, kinds))
+            : []
         for (const word of [...words, ...names]) if (word.startsWith(typed)) cli.screen.print(word)
       }),
     )
 }
 
 /** Silent: somebody who presses Tab wants suggestions or nothing. */
-async function namesOf(
+async function inTime(
   cli: Parameters<Parameters<typeof run>[0]>[0],
-  kinds: Parameters<typeof readNames>[1],
-) {
+  read: (gantry: Gantry) => Promise<string[]>,
+): Promise<string[]> {
   const tooLate = new Promise<never[]>((resolve) => setTimeout(resolve, TIMEOUT_MS, []).unref())
-  const found = cli.connect().then(({ gantry }) => readNames(gantry, kinds))
-  return (await Promise.race([found, tooLate]).catch(() => [])).map(({ path }) => path)
+  const found = cli.connect().then(({ gantry }) => read(gantry))
+  return Promise.race([found, tooLate]).catch(() => [])
+}
+
+const pathsOf = async (gantry: Gantry, kinds: Parameters<typeof readNames>[1]) =>
+  (await readNames(gantry, kinds)).map(({ path }) => path)
+
+async function releasesTo(gantry: Gantry, pipeline: string): Promise<string[]> {
+  const { resource_type, resource_id } = await findPipeline(gantry, pipeline, { isDeploy: true })
+  return resource_type === 'application' ? rollbackNames(gantry, resource_id!) : []
 }

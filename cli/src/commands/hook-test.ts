@@ -1,4 +1,4 @@
-import type { Gantry } from '@gantry/client'
+import type { components, Gantry } from '@gantry/client'
 import type { Command } from 'commander'
 import { askSecret } from '../ask.ts'
 import type { Cli } from '../cli.ts'
@@ -56,7 +56,7 @@ async function testCall(cli: Cli, gantry: Gantry, hook_id: string, options: Opti
   ])
   if (options.json && !options.send) screen.json(dryRun)
   if (!options.json) {
-    const { conditions = [] } = hook.trigger_when as { conditions?: never[] }
+    const { conditions = [] } = hook.trigger_when as { conditions?: components['schemas']['HookCondition'][] }
     for (const { text, style } of explainVerdict(dryRun, conditions, payload))
       screen.print(style ? screen.style(style, text) : text)
   }

@@ -35,8 +35,9 @@ export const pipelines: Register = (program) => {
         [
           'Rollout',
           pipeline.rollout &&
-            `${pipeline.rollout.batch} at a time, up to ${pipeline.rollout.max_failed} may fail`,
+            `${pipeline.rollout.batch} at a time, up to ${pipeline.rollout.max_failed} may fail, then ${pipeline.rollout.on_failure}`,
         ],
+        ['On failure', pipeline.operation === 'deploy' ? pipeline.on_failure : null],
       ])
       screen.print()
       printTable(

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { stateOf } from '../actions.ts'
 import { every, examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
+import { printComparisons } from '../runs/changes.ts'
 import { ACTION, findActionId, findPipeline } from '../runs/find.ts'
 import { type RunOptions, type RunRequest, toRequest } from '../runs/input.ts'
 import { addUntilOptions, seeThrough, type UntilOptions } from '../runs/until-end.ts'
@@ -75,7 +76,7 @@ export const rollback: Register = (program) => {
     .argument('<pipeline>', 'a deploy pipeline, or an application that has only one')
     .option(
       '--to <release>',
-      'the release, for example 20261115080000-1a2b3c4d; `gantry actions show` prints it',
+      'the release, for example 20261115080000-1a2b3c4d; `gantry releases` lists them',
     )
     .option('--comment <text>', 'why, for people who look at the run later')
   addUntilOptions(command).action(
@@ -129,7 +130,7 @@ export const plan: Register = (program) => {
         const pipeline = await findPipeline(gantry, given)
         const body = await toRequest(gantry, pipeline, options)
         const planned = await gantry.post('/pipelines/{id}/plan', {
-          params: { path: { id: pipeline.id } },
+          params: { path: { id: pipeline.id }, query: { include: 'changes' } },
           body,
         })
         if (json) return screen.json(planned)
@@ -161,6 +162,9 @@ export const plan: Register = (program) => {
           ],
           'No steps.',
         )
+        if (!planned.comparisons) return
+        screen.print()
+        printComparisons(screen, planned.comparisons)
       }),
     )
 }

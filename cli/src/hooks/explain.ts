@@ -6,7 +6,7 @@ import { valueAt } from './payload-value.ts'
 
 type Schemas = components['schemas']
 export type DryRun = Schemas['DryRun']
-type Condition = { path: string; accepted_values: unknown[] }
+type Condition = Schemas['HookCondition']
 
 export type Line = { text: string; style?: Style }
 
@@ -16,15 +16,8 @@ export function explainVerdict(dryRun: DryRun, conditions: readonly Condition[],
   const { verdict, message, errors, variables, source, targets } = dryRun
   const isGood = verdict === 'accepted' || verdict === 'ping'
   const lines: Line[] = [{ text: `${isGood ? '✓' : '✗'} ${plain(message)}`, style: isGood ? 'green' : 'red' }]
-  for (const { path, accepted_values } of conditions) {
-    const found = valueAt(payload, path)
-    const isMet = accepted_values.some((value) => sameJson(value, found))
-    // What comes after the first one that is not met does not matter.
-    lines.push({
-      text: `  ${isMet ? '✓' : '✗'} condition ${plain(path)}: the payload has ${show(found)}${isMet ? '' : `, accepted: ${accepted_values.map(show).join(', ')}`}`,
-      ...(!isMet && { style: 'red' as const }),
-    })
-  }
+  for (const [index, condition] of conditions.entries())
+    lines.push(...explainCondition(condition, dryRun.conditions?.[index], payload))
   for (const [name, problems] of Object.entries(errors ?? {}))
     lines.push({ text: `  ✗ variable ${plain(name)}: ${plain(problems.join('; '))}`, style: 'red' })
   for (const [name, value] of Object.entries(variables ?? {}))
@@ -33,6 +26,33 @@ export function explainVerdict(dryRun: DryRun, conditions: readonly Condition[],
   if (targets.length > 0)
     lines.push({ text: `  on ${targets.map(({ resource_name }) => plain(resource_name)).join(', ')}` })
   return lines
+}
+
+type ConditionResult = DryRun['conditions'][number]
+
+/** With the value where the hook lists accepted ones; otherwise as the service sees it, which older ones do not say. */
+function explainCondition(
+  { path, accepted_values, not }: Condition,
+  result: ConditionResult | undefined,
+  payload: unknown,
+): Line[] {
+  if (path !== undefined && accepted_values && !not) {
+    const found = valueAt(payload, path)
+    const isMet = accepted_values.some((value) => sameJson(value, found))
+    const accepted = isMet ? '' : `, accepted: ${accepted_values.map(show).join(', ')}`
+    return [resultLine('  ', isMet, `condition ${plain(path)}: the payload has ${show(found)}${accepted}`)]
+  }
+  if (!result) return []
+  const describe = (one: Omit<ConditionResult, 'group'>) =>
+    `condition ${plain(one.condition)}${one.reason === null ? '' : `: ${plain(one.reason)}`}`
+  return [
+    resultLine('  ', result.met, describe(result)),
+    ...result.group.map((one) => resultLine('    ', one.met, describe(one))),
+  ]
+}
+
+function resultLine(indent: string, isMet: boolean, text: string): Line {
+  return { text: `${indent}${isMet ? '✓' : '✗'} ${text}`, ...(!isMet && { style: 'red' as const }) }
 }
 
 /** A call that starts nothing on purpose is neither success nor failure. */

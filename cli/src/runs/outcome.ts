@@ -51,6 +51,8 @@ function headline(action: Action): string {
   const time = took(action)
   if (status === 'completed') return `#${id} completed${time && ` in ${time}`}`
   if (status_reason_code === 'FAILED_CANCELLED') return `#${id} was canceled${time && ` after ${time}`}`
+  if (status_reason_code === 'SKIPPED_UNCHANGED')
+    return `#${id} was skipped: no file that the paths of its hook match has changed since what is live`
   if (status === 'skipped')
     return `#${id} was skipped: a run it depends on failed, or a newer run superseded it`
   const reason = status_reason_code === 'FAILED' ? '' : ` (${oneLine(stateOf(action))})`

@@ -125,7 +125,7 @@ test('a request that times out while it waited for a connection is never sent', 
   })
   const sender = openSender(t)
   const stopper = new AbortController()
-  const before = Array.from({ length: 64 }, () => sender.send(post(receiver.url), stopper.signal))
+  const before = Array.from({ length: 65 }, () => sender.send(post(receiver.url), stopper.signal))
   const waiting = Array.from({ length: 20 }, () =>
     sender.send(post(`${receiver.url}waiting`, { timeoutMs: SHORT_MS })),
   )
@@ -137,7 +137,7 @@ test('a request that times out while it waited for a connection is never sent', 
   await Promise.all(before)
   assert.equal((await sender.send(post(`${receiver.url}last`))).kind, 'answered')
   assert.ok(!receiver.requests.some((request) => request.includes('waiting')))
-  assert.ok(receiver.connections.length <= 65, String(receiver.connections.length))
+  assert.ok(receiver.connections.length <= 66, String(receiver.connections.length))
 })
 
 test('one receiver that hangs does not delay another', async (t) => {
@@ -152,6 +152,18 @@ test('one receiver that hangs does not delay another', async (t) => {
       [failure(outcome).kind, failure(outcome).message],
       ['unreachable', 'Gantry is stopping.'],
     )
+})
+
+test('requests of one sharer that hang do not delay those of others to the same origin', async (t) => {
+  const receiver = await openReceiver(t, (socket, request) => {
+    if (!request.startsWith('POST /hangs ')) socket.write(http(200))
+  })
+  const sender = openSender(t)
+  for (const sharer of ['one', 'another', 'a third'])
+    for (let n = 0; n < 100; n += 1) void sender.send(post(`${receiver.url}hangs`, { sharer }))
+  const quick = Array.from({ length: 200 }, () => sender.send(post(receiver.url, { sharer: 'quick' })))
+  assert.ok((await Promise.all(quick)).every(({ kind }) => kind === 'answered'))
+  assert.ok(receiver.connections.length <= 87, String(receiver.connections.length))
 })
 
 test('a signal aborts a request, and an aborted one keeps it from being sent', async (t) => {

@@ -18,6 +18,8 @@ export type SendRequest = {
   /** For everything together: waiting for a free connection, DNS, connecting, sending, the whole response. */
   timeoutMs: number
   verifySsl: boolean
+  /** Requests to the same origin with different names here do not wait for each other's connections. */
+  sharer?: string
   /** How much of the response to read; `MAX_BODY_BYTES` when left out. */
   maxBodyBytes?: number
 }
@@ -50,9 +52,10 @@ export function createHttpClient({
       if (signal?.aborted) return notSent('unreachable', STOPPED)
       const exchange = startExchange({ ...request, stops: signal && stopsOf(signal) })
       const { method, body, verifySsl } = request
-      const { agent } = verifySsl ? verifying : trusting
+      const connections = verifySsl ? verifying : trusting
       const path = url.pathname + url.search
-      agent.dispatch({ origin: url.origin, path, method, headers, body }, exchange.handler)
+      const sharer = request.sharer ?? ''
+      connections.dispatch({ origin: url.origin, path, method, headers, body }, sharer, exchange.handler)
       return exchange.outcome
     },
     async close() {

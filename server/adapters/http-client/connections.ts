@@ -3,6 +3,7 @@ import { Agent, buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { isSameAddress } from '#platform/addresses/check-address.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import { connectError, isWorthAnotherAddress, RequestError } from './errors.ts'
+import { createFairSlots } from './fair-slots.ts'
 
 /** The address at the other end of a connection. */
 export type Peer = { address: string | null }
@@ -11,11 +12,26 @@ export type ExchangeHandler = Dispatcher.DispatchHandler & {
   peer: Peer
   /** Nobody waits for the request any more. */
   isOver(): boolean
+  /** The request will not be sent. */
+  abandon(): void
+  /** Called once, when the connection is free again. */
+  onFree: () => void
 }
 
-export type Connections = { agent: Dispatcher; close(): Promise<void> }
+export type Connections = {
+  /** Sends the request when a connection is free. Those who share an origin share its connections fairly. */
+  dispatch(
+    request: Dispatcher.DispatchOptions & { origin: string },
+    sharer: string,
+    handler: ExchangeHandler,
+  ): void
+  close(): Promise<void>
+}
 
-const CONNECTIONS_PER_ORIGIN = 64
+/** A hook that is alone gets three quarters of them, no fewer than the deliveries that are sent to it at the same time. */
+const CONNECTIONS_PER_ORIGIN = 86
+/** With one each for those that would have to wait for connections that others hold. */
+const MOST_CONNECTIONS_PER_ORIGIN = 128
 const IDLE_MS = 10_000
 const MAX_HEADER_BYTES = 16 * 1024
 /** While another address is left to try, one that does not answer is abandoned soon. */
@@ -72,7 +88,7 @@ export function openConnections(options: { guard: AddressGuard; verifySsl: boole
   }
 
   const agent = new Agent({
-    connections: CONNECTIONS_PER_ORIGIN,
+    connections: MOST_CONNECTIONS_PER_ORIGIN,
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: IDLE_MS,
@@ -96,11 +112,20 @@ export function openConnections(options: { guard: AddressGuard; verifySsl: boole
         },
       }),
   })
+  const slots = createFairSlots({ shared: CONNECTIONS_PER_ORIGIN, most: MOST_CONNECTIONS_PER_ORIGIN })
   return {
-    agent,
+    dispatch(request, sharer, handler) {
+      slots.enter(request.origin, sharer, () => {
+        if (handler.isOver()) return false
+        handler.onFree = () => slots.leave(request.origin, sharer)
+        agent.dispatch(request, handler)
+        return true
+      })
+    },
     async close() {
       const reason = new RequestError('unreachable', STOPPING)
       isClosed = true
+      slots.close()
       await agent.destroy(reason)
       for (const socket of opening) socket.destroy(reason)
     },
@@ -129,8 +154,11 @@ class TrackedClient extends Client {
 
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const exchange = handler as ExchangeHandler
-    // True: this client can take another.
-    if (exchange.isOver()) return true
+    if (exchange.isOver()) {
+      exchange.abandon()
+      // True: this client can take another.
+      return true
+    }
     exchange.peer = this.#peer
     return super.dispatch(options, handler)
   }

@@ -47,6 +47,13 @@ export function startExchange(options: {
   let head: Head | null = null
   let controller: Dispatcher.DispatchController | null = null
   let isOver = false
+  let isFree = false
+
+  function free(): void {
+    if (isFree) return
+    isFree = true
+    afterThisTurn(() => handler.onFree())
+  }
 
   const stop = () => fail(new RequestError('unreachable', STOPPED))
 
@@ -63,7 +70,9 @@ export function startExchange(options: {
   function fail(error: RequestError): void {
     const { kind, message, address } = error
     end(({ ipAddress, durationMs }) => ({ kind, message, ipAddress: address ?? ipAddress, durationMs }))
-    controller?.abort(error)
+    if (!controller) return
+    controller.abort(error)
+    free()
   }
 
   function answer({ status, headers }: Head, deliver = resolve): void {
@@ -75,10 +84,12 @@ export function startExchange(options: {
   const handler: ExchangeHandler = {
     peer: { address: null },
     isOver: () => isOver,
+    abandon: free,
+    onFree: () => {},
     onRequestStart(given) {
       controller = given
       // The timeout passed while the request waited for a connection: nothing of it may be sent any more.
-      if (isOver) controller.abort(new RequestError('unreachable', STOPPED))
+      if (isOver) fail(new RequestError('unreachable', STOPPED))
     },
     onResponseStart(_controller, status, headers) {
       // 1xx: the response is still to come.
@@ -90,18 +101,25 @@ export function startExchange(options: {
       if (size < maxBodyBytes) return
       answer(head!)
       controller!.abort(new RequestError('unreachable', 'The rest of the response is not wanted.'))
+      free()
     },
     onResponseEnd() {
-      // Undici takes the connection back in the next turn of the event loop; the next request should find it.
-      answer(head!, (outcome) => queueMicrotask(() => setImmediate(resolve, outcome)))
+      free()
+      answer(head!, (outcome) => afterThisTurn(() => resolve(outcome)))
     },
     onResponseError(_controller, error) {
       fail(exchangeError(error, head !== null))
+      free()
     },
   }
 
   stops?.add(stop)
   return { handler, outcome: promise }
+}
+
+/** Undici takes a connection back in the next turn of the event loop; the next request should find it. */
+function afterThisTurn(work: () => void): void {
+  queueMicrotask(() => setImmediate(work))
 }
 
 function timedOut(timeoutMs: number, hasStatus: boolean): RequestError {

@@ -87,13 +87,13 @@ export async function readCommit(
   }
 }
 
-function timestamp(seconds: number): string | null {
+export function timestamp(seconds: number): string | null {
   const time = new Date(seconds * 1_000)
   return Number.isNaN(time.getTime()) ? null : time.toISOString()
 }
 
 /** By characters: half of one could not be stored in the database. */
-function cut(text: string, length: number): string {
+export function cut(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length).toWellFormed()}…`
 }
 

@@ -3,6 +3,8 @@ import { type Provider, PUBLIC_HOSTS, type Remote, readAddress } from './address
 // Which repositories a credential is for. A token is a secret of one host: sent to another, it would leak to anyone
 // who may edit an application. An SSH key only signs, so it may be used anywhere.
 
+const CHAT: ReadonlySet<string> = new Set(['slack', 'discord'])
+
 type Unfit = { kind: 'unfit'; message: string }
 
 /** Checked when an application is saved: could this credential ever give access to that repository? */
@@ -11,6 +13,7 @@ export function credentialFits(
   baseUrl: string | null,
   repository: string,
 ): { kind: 'fits'; remote: Remote } | Unfit {
+  if (CHAT.has(provider)) return unfit('A credential of a chat service gives no access to repositories.')
   const read = readAddress(repository, { code: provider, baseUrl })
   if (read.kind === 'refused') return unfit(read.message)
   const { remote } = read

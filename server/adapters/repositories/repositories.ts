@@ -7,9 +7,10 @@ import type { Readable } from 'node:stream'
 import type { Timeouts } from './access.ts'
 import { type Remote, readAddress } from './address.ts'
 import { type ArchiveRequest, archiveTree } from './archive.ts'
+import { type Compared, type CompareRequest, compareCommits } from './compare.ts'
 import { explainDisk } from './failures.ts'
 import { GitMissingError } from './git.ts'
-import { mirrorFor, withLock } from './mirror.ts'
+import { isMirrorOf, mirrorFor, withLock } from './mirror.ts'
 import { failed, type RemoteVerdict, type Resolved, type ResolveRequest, resolveSource } from './resolve.ts'
 import { readSource } from './source.ts'
 
@@ -23,6 +24,10 @@ export type Repositories = {
   resolve(request: ResolveRequest): Promise<Resolved>
   /** The files of a resolved commit, as a tar stream that fails rather than end too early. */
   archive(request: ArchiveRequest & { applicationId: number }): Readable
+  /** What is between two commits, in the mirror as it is. Contacts no remote. */
+  compare(request: CompareRequest & { applicationId: number }): Promise<Compared>
+  /** Whether the repository was fetched on this machine before. */
+  hasMirror(request: Pick<ResolveRequest, 'applicationId' | 'repository' | 'provider'>): Promise<boolean>
   /** For a removed application. */
   remove(request: { applicationId: number; signal: AbortSignal }): Promise<void>
 }
@@ -65,6 +70,16 @@ export function createRepositories(options: {
 
     archive({ applicationId, ...request }) {
       return archiveTree(mirrorFor(folder, applicationId), request)
+    },
+
+    compare({ applicationId, ...request }) {
+      return compareCommits(mirrorFor(folder, applicationId).repository, request)
+    },
+
+    async hasMirror({ applicationId, repository, provider }) {
+      const read = readAddress(repository, provider)
+      if (read.kind === 'refused') return false
+      return isMirrorOf(mirrorFor(folder, applicationId), read.remote.address)
     },
 
     async remove({ applicationId, signal }) {

@@ -4,17 +4,15 @@ import type { Compiled } from './text.ts'
 /** A body as JSON with holes: finished JSON, and templates whose texts are inserted, quoted, when it is rendered. */
 export type BodyPiece = string | { field: string; text: Compiled }
 
-const BODY = 'settings.request_body'
-
 const MAX_BYTES = 128 * 1024
 const MAX_DEPTH = 20
 
 /** A problem of the whole body, before its texts are checked. */
-export function bodyProblem(body: unknown): { field: string; message: string } | undefined {
-  const deep = findTooDeep(body, BODY, 1)
+export function bodyProblem(body: unknown, at: string): { field: string; message: string } | undefined {
+  const deep = findTooDeep(body, at, 1)
   if (deep) return { field: deep, message: `is nested deeper than ${MAX_DEPTH} levels` }
   if (Buffer.byteLength(JSON.stringify(body)) > MAX_BYTES)
-    return { field: BODY, message: 'must not be longer than 128 KiB as JSON' }
+    return { field: at, message: 'must not be longer than 128 KiB as JSON' }
   return undefined
 }
 
@@ -34,11 +32,12 @@ function findTooDeep(value: unknown, field: string, depth: number): string | und
  */
 export function splitBody(
   body: unknown,
+  at: string,
   read: (text: string, field: string) => Compiled | undefined,
 ): BodyPiece[] {
   const pieces: BodyPiece[] = []
   let json = ''
-  write(body, BODY)
+  write(body, at)
   return json ? [...pieces, json] : pieces
 
   function write(value: unknown, field: string): void {

@@ -61,6 +61,17 @@ test('assigned names are known after the assignment, and so is what they refer t
   assert.match(bodyProblem('{% assign action = 1 %}')!, /reassigns the name action/)
 })
 
+test('changes, which became a name later, can be assigned by a template that has not read it', () => {
+  assert.equal(bodyProblem('{% assign changes = action.status %}{{ changes | upcase }}'), undefined)
+  assert.equal(bodyProblem('{% capture changes %}{{ action.id }}{% endcapture %}{{ changes }}'), undefined)
+  const loop = '{% for changes in action.targets %}{{ changes.status }}{% endfor %}'
+  assert.equal(bodyProblem(loop), undefined)
+  assert.equal(bodyProblem(`${loop}{{ changes.to_sha }}`), undefined)
+  const reassigns = /reassigns the name changes/
+  assert.match(bodyProblem('{{ changes.to_sha }}{% assign changes = 1 %}')!, reassigns)
+  assert.match(bodyProblem('{% for changes in changes.commits %}{% endfor %}')!, reassigns)
+})
+
 test('tags and filters that are not on the list are rejected', () => {
   for (const tag of [
     'include "x"',

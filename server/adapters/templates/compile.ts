@@ -19,12 +19,15 @@ export type HookRequest = {
 export type CompiledText = string | Compiled
 
 export type CompiledRequest = {
-  url: { text: CompiledText; origin: string }
+  url: { text: CompiledText; origin: string; field: string }
   headers: readonly { name: string; field: string; value: CompiledText }[]
   /** `event` sends the event itself. */
   body: readonly BodyPiece[] | 'event' | null
   usesAccessToken: boolean
-  /** What rendering needs: `action.status`, `action.*` for everything below, `*` for the whole event and action. */
+  /**
+   * What rendering needs: `action.status`, `action.*` for everything below, `*` for the whole event and action.
+   * Secrets are there with their full names, too.
+   */
   reads: ReadonlySet<string>
 }
 
@@ -32,12 +35,14 @@ const MAX_EXPRESSIONS = 200
 const MAX_PROBLEMS = 100
 const MAX_FIELD_LENGTH = 256
 
-/** Finds all problems of a hook's request at once, or prepares it for rendering. */
+/** Finds all problems of a hook's request at once, or prepares it for rendering. `at`: where it is in the hook. */
 export function compileRequest(
   hook: HookRequest,
   names: NameTree,
+  at?: string,
 ): { kind: 'compiled'; request: CompiledRequest } | { kind: 'invalid'; errors: ErrorsByField } {
   const errors: ErrorsByField = {}
+  const urlField = at === undefined ? 'target_url' : `${at}.target_url`
   const reads = new Set<string>()
   let usesAccessToken = false
   let expressions = 0
@@ -52,17 +57,17 @@ export function compileRequest(
 
   function compileUrl(): CompiledRequest['url'] {
     const text = hook.target_url
-    const parsed = read(text, 'target_url', 'url', (parsed) => urlProblems(text, parsed))
-    if (problems > 0 || parsed.kind === 'invalid') return { text, origin: '' }
+    const parsed = read(text, urlField, 'url', (parsed) => urlProblems(text, parsed))
+    if (problems > 0 || parsed.kind === 'invalid') return { text, origin: '', field: urlField }
     return parsed.kind === 'plain'
-      ? { text, origin: new URL(text).origin }
-      : { text: parsed.compiled, origin: new URL(parsed.shape).origin }
+      ? { text, origin: new URL(text).origin, field: urlField }
+      : { text: parsed.compiled, origin: new URL(parsed.shape).origin, field: urlField }
   }
 
   function compileHeaders(): CompiledRequest['headers'] {
     const seen = new Set<string>()
     return hook.settings.request_headers.map(({ name, value }, index) => {
-      const field = `settings.request_headers.${index}`
+      const field = `${at ?? 'settings'}.request_headers.${index}`
       const wrong = headerNameProblem(name, seen)
       if (wrong) add(`${field}.name`, wrong)
       seen.add(name.toLowerCase())
@@ -74,12 +79,13 @@ export function compileRequest(
   function compileBody(): CompiledRequest['body'] {
     const { request_body: body, request_method: method } = hook.settings
     if (body === null) return method === 'GET' ? null : 'event'
-    const wrong = bodyProblem(body)
+    const bodyField = `${at ?? 'settings'}.request_body`
+    const wrong = bodyProblem(body, bodyField)
     if (wrong) {
       add(wrong.field, wrong.message)
       return null
     }
-    const pieces = splitBody(body, (text, field) => {
+    const pieces = splitBody(body, bodyField, (text, field) => {
       const parsed = read(text, field, 'text')
       return parsed.kind === 'template' ? parsed.compiled : undefined
     })

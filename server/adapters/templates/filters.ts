@@ -29,6 +29,10 @@ const CUSTOM_FILTERS: Record<string, Handler> = {
     if (value === 'now' || value === 'today') return value
     return handlerOf(stock.date!).call(this, value, format, zone)
   },
+  /** A text of a body that ends with it is sent as a number (render.ts). */
+  integer(value) {
+    return value
+  },
   join(value, between = ' ') {
     const texts = (Array.isArray(value) ? value : [value]).map((item) => asText.call(this, item))
     this.context.memoryLimit.use(texts.length * String(between).length)

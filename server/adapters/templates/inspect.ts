@@ -29,11 +29,15 @@ export type Inspection = {
   problems: Problem[]
   reads: Set<string>
   usesSecret: boolean
+  /** An output ends with the filter `integer`. */
+  isInteger: boolean
   /** Outputs of a plain name, which take the fast path. */
   direct: Map<Template, FastOutput>
 }
 
 const MAX_RANGE = 1000
+/** Became a name of ours when there were hooks already, which may have one of their own. */
+const ADDED_LATER = new Set(['changes', 'credential', 'request'])
 const LOOP = fields(
   Object.fromEntries('first index index0 last length rindex rindex0'.split(' ').map((name) => [name, VALUE])),
 )
@@ -52,8 +56,9 @@ export function inspect(templates: readonly Template[], names: NameTree, kind: O
   const locals = new Map<string, NameTree>()
   const direct = new Map<Template, FastOutput>()
   let usesSecret = false
+  let isInteger = false
   visitAll(templates, false)
-  return { problems, reads, usesSecret, direct }
+  return { problems, reads, usesSecret, isInteger, direct }
 
   function report({ begin: at }: Token, message: string): void {
     problems.push({ at, message })
@@ -87,10 +92,12 @@ export function inspect(templates: readonly Template[], names: NameTree, kind: O
 
   /**
    * A name of ours cannot be reassigned: in the second iteration of a loop it would refer to something else than
-   * where it was read. One that is assigned twice may be anything.
+   * where it was read. One that was added later can, by a template that does not read it before. One that is assigned
+   * twice may be anything.
    */
   function declare(name: string, token: Token, tree: NameTree): void {
-    if (childOf(names, name) || name === 'forloop') report(token, `reassigns the name ${name}`)
+    const isFree = ADDED_LATER.has(name) && ![...reads].some((read) => read.startsWith(`${name}.`))
+    if ((childOf(names, name) && !isFree) || name === 'forloop') report(token, `reassigns the name ${name}`)
     locals.set(name, (locals.get(name) ?? tree) === tree ? tree : FREE)
   }
 
@@ -120,6 +127,7 @@ export function inspect(templates: readonly Template[], names: NameTree, kind: O
     if (name.read) reads.add(name.read)
     if (name.tree.kind !== 'secret') return name
     usesSecret = true
+    if (name.keys) reads.add(name.keys.join('.'))
     if (kind === 'url')
       report(token, `must not contain ${token.getText()}: URLs are logged; use a header or the body`)
     return { ...name, tree: VALUE }
@@ -156,6 +164,7 @@ export function inspect(templates: readonly Template[], names: NameTree, kind: O
   function finishOutput(output: Output, captured: boolean, { own, keys }: ResolvedName): void {
     const { filters } = output.value
     if (filters.at(-1)?.name === 'path') return
+    isInteger ||= filters.at(-1)?.name === 'integer'
     // Captured text is encoded where it is output.
     const write = kind === 'text' || captured ? String : own ? encodeKeepingSlashes : encodeAll
     if (filters.length === 0 && keys && !keys.some((key) => COMPUTED.has(key)))

@@ -3,10 +3,11 @@
 
 /**
  * What a template may reference. `value`: one text, number or boolean; `secret`: the same, never in a URL;
- * `free`: anything may be below, such as the variables of a hook.
+ * `free`: anything may be below, such as the variables of a hook. `foreign`: another service chose the value, so in a URL
+ * not even its slashes are kept.
  */
 export type NameTree =
-  | { kind: 'value' }
+  | { kind: 'value'; foreign?: true }
   | { kind: 'secret' }
   | { kind: 'free' }
   | { kind: 'fields'; fields: ReadonlyMap<string, NameTree> }
@@ -16,6 +17,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 type ResolveRef = (ref: string) => JsonSchema | undefined
 
 export const VALUE: NameTree = { kind: 'value' }
+const FOREIGN: NameTree = { kind: 'value', foreign: true }
 const SECRET: NameTree = { kind: 'secret' }
 export const FREE: NameTree = { kind: 'free' }
 
@@ -64,6 +66,20 @@ function nameTree(schema: JsonSchema, resolveRef: ResolveRef): NameTree {
   }
 }
 
+/** What the action ships. */
+const CHANGES = fields({
+  from_sha: VALUE,
+  to_sha: VALUE,
+  rewritten: VALUE,
+  commits_count: VALUE,
+  removed_commits_count: VALUE,
+  files_count: VALUE,
+  commits: {
+    kind: 'list',
+    items: fields({ sha: VALUE, subject: VALUE, author_name: VALUE, committed_at: VALUE }),
+  },
+})
+
 /** The names of all templates, from the schemas of the API resources with the same fields. */
 export function templateNames(
   schemas: Record<'action' | 'application' | 'environment' | 'project' | 'organization', JsonSchema>,
@@ -74,12 +90,22 @@ export function templateNames(
   return fields({
     event: fields({ id: VALUE, kind: VALUE, occurred_at: VALUE, previous_status: VALUE }),
     action: tree(schemas.action),
+    changes: CHANGES,
+    credential: fields({ access_token: SECRET }),
     application: merge(tree(schemas.application), sourceProvider),
     pipeline: fields({ id: VALUE, name: VALUE, operation: VALUE }),
     environment: tree(schemas.environment),
     project: tree(schemas.project),
     organization: tree(schemas.organization),
+    request: fields({ idempotency_key: VALUE }),
   })
+}
+
+/** The names with those of values that a hook captures from answers. */
+export function withCaptured(names: NameTree, captured: readonly string[]): NameTree {
+  if (names.kind !== 'fields' || captured.length === 0) return names
+  const below = fields(Object.fromEntries(captured.map((name) => [name, FOREIGN])))
+  return { kind: 'fields', fields: new Map(names.fields).set('captured', below) }
 }
 
 /** What is below a key, or undefined for an unknown one. Lists have any index, `first`, `last`, `size`. */

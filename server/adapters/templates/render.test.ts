@@ -104,6 +104,10 @@ test('names that one text assigns are unknown in the next', () => {
   assert.deepEqual(body, { one: 'x', two: '[]' })
 })
 
+test('a text may have a name of its own that is called changes', () => {
+  assert.equal(textOf('{% assign changes = action.status %}[{{ changes }}]'), textOf('[{{ action.status }}]'))
+})
+
 test('in a URL, variables are fully encoded, our own fields keep their slashes', () => {
   const branch = { branch: "feature/ä b?c#d&e=%2F'()*!" }
   const whole = 'feature%2F%C3%A4%20b%3Fc%23d%26e%3D%252F%27%28%29%2A%21'

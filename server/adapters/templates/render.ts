@@ -1,4 +1,5 @@
 import type { Context } from 'liquidjs'
+import type { BodyPiece } from './body.ts'
 import type { CompiledRequest, CompiledText } from './compile.ts'
 import { engine, openContext } from './engine.ts'
 import { renderProblem } from './errors.ts'
@@ -8,7 +9,15 @@ import type { FastText } from './text.ts'
 
 /** The values of names. What `reads` of the request does not list may be left out. */
 export type TemplateContext = { event: object; action: object } & {
-  [root in 'application' | 'pipeline' | 'environment' | 'project' | 'organization']?: object | null
+  [root in
+    | 'application'
+    | 'credential'
+    | 'pipeline'
+    | 'environment'
+    | 'project'
+    | 'organization'
+    | 'captured'
+    | 'request']?: object | null
 }
 
 export type Rendered =
@@ -43,8 +52,8 @@ export function renderRequest(request: CompiledRequest, context: TemplateContext
 }
 
 function renderUrl({ url }: CompiledRequest, scope: Context): string {
-  const rendered = finishUrl(renderText(url.text, 'target_url', scope), url.origin)
-  if (typeof rendered === 'string') throw new RenderError('target_url', rendered)
+  const rendered = finishUrl(renderText(url.text, url.field, scope), url.origin)
+  if (typeof rendered === 'string') throw new RenderError(url.field, rendered)
   return rendered.href
 }
 
@@ -62,10 +71,16 @@ function renderHeaders({ headers }: CompiledRequest, scope: Context): Record<str
 function renderBody({ body }: CompiledRequest, context: TemplateContext, scope: Context): Buffer | null {
   if (body === null) return null
   if (body === 'event') return Buffer.from(JSON.stringify({ event: context.event, action: context.action }))
-  const pieces = body.map((piece) =>
-    typeof piece === 'string' ? piece : JSON.stringify(renderText(piece.text, piece.field, scope)),
-  )
+  const pieces = body.map((piece) => (typeof piece === 'string' ? piece : renderJson(piece, scope)))
   return Buffer.from(pieces.join(''))
+}
+
+function renderJson({ field, text }: Exclude<BodyPiece, string>, scope: Context): string {
+  const rendered = renderText(text, field, scope)
+  if (text.kind === 'fast' || !text.isInteger) return JSON.stringify(rendered)
+  const number = rendered.trim()
+  if (/^-?(?:0|[1-9]\d{0,18})$/.test(number)) return number
+  throw new RenderError(field, 'is not an integer when rendered')
 }
 
 function renderText(text: CompiledText, field: string, scope: Context): string {

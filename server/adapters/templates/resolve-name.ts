@@ -5,7 +5,7 @@ import { childOf, FREE, holdsSecret, keysOf, type NameTree } from './names.ts'
 
 export type ResolvedName = {
   tree: NameTree
-  /** One plain field of ours: neither a hook variable nor anything that a template derived from one. */
+  /** One plain field of ours: neither a hook variable, a captured value nor anything that a template derived from one. */
   own: boolean
   /** `action.status`, `action.*` for the whole; undefined for a name that the template assigned. */
   read?: string | undefined
@@ -46,7 +46,12 @@ export function resolveName(
   if (tree.kind !== 'secret' && holdsSecret(tree))
     return problem(token, `outputs all of ${path.join('.')}, which contains a secret: use one of its fields`)
   const read = isOurs ? `${root}.${path[1] ?? '*'}` : undefined
-  return { tree, own: isOurs && tree.kind === 'value', read, keys: isLiteral ? path : undefined }
+  return {
+    tree,
+    own: isOurs && tree.kind === 'value' && !tree.foreign,
+    read,
+    keys: isLiteral ? path : undefined,
+  }
 }
 
 /** A literal key; undefined for one that depends on a value. */

@@ -13,7 +13,9 @@ export type ParsedText =
 /** Most texts are words around a few plain names, which need no template engine. */
 export type FastText = readonly (string | FastOutput)[]
 
-export type Compiled = { kind: 'fast'; parts: FastText } | { kind: 'liquid'; templates: Template[] }
+export type Compiled =
+  | { kind: 'fast'; parts: FastText }
+  | { kind: 'liquid'; templates: Template[]; isInteger: boolean }
 
 export type Literal = { at: number; text: string }
 
@@ -53,7 +55,9 @@ function parseTemplate(text: string, names: NameTree, kind: OutputKind): ParsedT
     TypeGuards.isHTMLToken(template.token) ? template.token.getContent() : inspection.direct.get(template),
   )
   const isFast = parts.every((part) => part !== undefined)
-  const compiled: Compiled = isFast ? { kind: 'fast', parts } : { kind: 'liquid', templates }
+  const compiled: Compiled = isFast
+    ? { kind: 'fast', parts }
+    : { kind: 'liquid', templates, isInteger: inspection.isInteger }
   return { kind: 'template', literals, begin, shape, compiled, ...inspection }
 }
 

@@ -45,7 +45,7 @@ function separateDuplicates(calls: Calls) {
   const firsts: number[] = []
   const duplicates: Duplicate[] = []
   calls.forEach(({ hook, start }, n) => {
-    const key = start?.key && `${hook.id} ${start.key.toString('hex')}`
+    const key = start?.key && `${hook.id} ${start.key.toString('latin1')}`
     const first = key ? firstByKey.get(key) : undefined
     if (first !== undefined) {
       duplicates.push({ n, first })

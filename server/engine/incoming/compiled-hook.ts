@@ -22,7 +22,7 @@ type HookRow = Selectable<HooksTable> & {
       id_header: string | null
     }
   }
-  trigger_when: { conditions: HookCondition[] }
+  trigger_when: { conditions: HookCondition[]; paths?: string[] }
   repository: string | null
   default_branch: string | null
   provider_code: string | null
@@ -77,6 +77,8 @@ function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox)
     previousSecretUntil: row.previous_secret_until === null ? 0 : Date.parse(row.previous_secret_until),
     rateLimit: { perSecond: row.settings.rate_limit.per_second, burst: row.settings.rate_limit.burst },
     conditions: row.trigger_when.conditions.map(compileCondition),
+    /** Whether a worker decides by changed files: engine/runner/check-paths.ts. */
+    hasPaths: (row.trigger_when.paths?.length ?? 0) > 0,
     variables: row.settings.variables.map(compileVariable),
     pipeline,
     plan: planRun(pipeline),

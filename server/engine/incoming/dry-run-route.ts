@@ -139,7 +139,7 @@ function validateInput(input: Static<typeof dryRunBody>): FieldErrors {
   for (const field of ['headers', 'body', 'sign'] as const)
     if (hook_request_id !== undefined && Object.hasOwn(input, field))
       errors.add(field, 'cannot be combined with hook_request_id')
-  const invalid = validateIncoming({ settings, trigger_when }, '')
+  const invalid = validateIncoming({ settings, trigger_when }, null)
   for (const [field, messages] of Object.entries(invalid))
     for (const message of messages) errors.add(field, message)
   return errors

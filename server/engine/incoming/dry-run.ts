@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { chooseSource } from '#model/payload/choose-source.ts'
+import { type ConditionResult, describeUnmet } from '#model/payload/conditions.ts'
 import {
   AnyObjectOrNull,
   described,
@@ -13,7 +14,7 @@ import {
 } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { CompiledHook } from './compiled-hook.ts'
-import { evaluatePayload, type PayloadVerdict } from './evaluate-call.ts'
+import { evaluateConditions, evaluatePayload, type PayloadVerdict } from './evaluate-call.ts'
 import type { Headers } from './sender-headers.ts'
 
 const signedCallSchema = namedObject('SignedCall', {
@@ -28,6 +29,12 @@ const signedCallSchema = namedObject('SignedCall', {
 })
 type SignedCall = Static<typeof signedCallSchema>
 
+const conditionResult = {
+  condition: Type.String({ description: 'What the condition is about: a path, or `header` and its name.' }),
+  met: Type.Boolean({ description: 'Whether the call meets it.' }),
+  reason: TextOrNull({ description: 'Why the call does not meet it, as a sentence; null when it does.' }),
+}
+
 export const dryRunSchema = named(
   'DryRun',
   Exactly({
@@ -38,6 +45,18 @@ export const dryRunSchema = named(
       additionalProperties: { type: 'array', items: { type: 'string' } },
       description: 'Why variables cannot be read from the payload, by name; null when all can.',
     }),
+    conditions: Type.Array(
+      Exactly({
+        ...conditionResult,
+        group: Type.Array(Exactly(conditionResult), {
+          description: 'The conditions of a group (`any_of`); empty for others.',
+        }),
+      }),
+      {
+        description:
+          'What becomes of each condition of the hook, in order; empty when the payload cannot be read. Values of the call are not shown.',
+      },
+    ),
     variables: AnyObjectOrNull({
       description:
         'The variables that the hook reads from the payload, by name; null when nothing would run.',
@@ -84,7 +103,8 @@ export function dryRun(
   call: { headers: Headers; body: Buffer },
 ): Omit<DryRun, 'signed_call'> {
   const verdict = evaluatePayload(hook, call)
-  const nothing = { errors: null, variables: null, source: null, targets: [] }
+  const conditions = evaluateConditions(hook, call).map(presentResult)
+  const nothing = { conditions, errors: null, variables: null, source: null, targets: [] }
   if (verdict.kind !== 'accepted') {
     const errors = verdict.kind === 'rejected_variables' ? verdict.errors : null
     return { ...nothing, verdict: verdict.kind, message: messageOf(verdict), errors }
@@ -96,9 +116,10 @@ export function dryRun(
   return {
     verdict: 'accepted',
     message: hook.active
-      ? 'A call with this payload starts the pipeline.'
+      ? `A call with this payload starts the pipeline${hook.hasPaths ? ', unless no file that the paths match has changed since what is live' : ''}.`
       : 'The hook is disabled: calls get a 404 response.',
     errors: null,
+    conditions,
     variables,
     source:
       hook.application && hook.pipeline.operation === 'deploy'
@@ -113,12 +134,21 @@ export function dryRun(
   }
 }
 
+function presentResult({ label, isMet, reason, group }: ConditionResult): DryRun['conditions'][number] {
+  const present = (one: Omit<ConditionResult, 'group'>) => ({
+    condition: one.label,
+    met: one.isMet,
+    reason: one.reason,
+  })
+  return { ...present({ label, isMet, reason }), group: group.map(present) }
+}
+
 function messageOf(verdict: Exclude<PayloadVerdict, { kind: 'accepted' }>): string {
   switch (verdict.kind) {
     case 'ping':
       return 'Ping: nothing is started.'
     case 'ignored':
-      return `Nothing is started: the condition on ${verdict.path} is not met.`
+      return `Nothing is started: ${describeUnmet(verdict.unmet)}.`
     case 'rejected_variables':
       return 'Some variables cannot be read from this payload.'
     case 'rejected_payload':

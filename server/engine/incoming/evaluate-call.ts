@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { type SignatureProblem, signatureProblem } from '#model/hooks/signature-schemes.ts'
-import { unmetCondition } from '#model/payload/conditions.ts'
+import { type ConditionResult, describeUnmet, unmetCondition } from '#model/payload/conditions.ts'
 import { extractVariables, type Variables } from '#model/payload/extract-variables.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { RateLimiter } from '#platform/rate-limit.ts'
@@ -17,7 +17,7 @@ export type Call = { headers: Headers; body: Buffer; address: string }
 export type Verdict =
   | { kind: 'accepted'; variables: Variables }
   | { kind: 'ping' }
-  | { kind: 'ignored'; path: string }
+  | { kind: 'ignored'; unmet: ConditionResult }
   /** `problem` is for the record. It is not in the response, and the response time must not reveal it. */
   | { kind: 'rejected_signature'; problem: SignatureProblem }
   | { kind: 'rate_limited'; retryAfterSeconds: number }
@@ -42,10 +42,11 @@ export async function evaluateCall(
   now: number,
 ): Promise<Evaluation> {
   const problem = problemOf(hook, call, now)
-  const retryAfterSeconds =
+  const taken =
     problem === null
-      ? await limits.hookTokens.take(hook.id, hook.rateLimit)
+      ? limits.hookTokens.take(hook.id, hook.rateLimit)
       : limits.limiter.take(`address ${call.address}`, UNAUTHENTICATED_LIMIT, now)
+  const retryAfterSeconds = typeof taken === 'number' ? taken : await taken
   if (retryAfterSeconds > 0) return { verdict: { kind: 'rate_limited', retryAfterSeconds }, body: null }
   if (problem !== null) return { verdict: { kind: 'rejected_signature', problem }, body: null }
   const decoded = decodeBody(call.headers, call.body, limits.maxPayload)
@@ -72,11 +73,21 @@ export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' |
   if (payload.kind === 'malformed')
     return { kind: 'rejected_payload', code: 'malformed', message: payload.message }
   if (isPing(call.headers)) return { kind: 'ping' }
-  const unmet = unmetCondition(hook.conditions, payload.value)
-  if (unmet) return { kind: 'ignored', path: unmet.path }
+  const unmet = unmetCondition(hook.conditions, { payload: payload.value, headers: call.headers })
+  if (unmet) return { kind: 'ignored', unmet }
   const extracted = extractVariables(hook.variables, payload.value, payload.text)
   if (extracted.kind === 'invalid') return { kind: 'rejected_variables', errors: extracted.errors }
   return { kind: 'accepted', variables: extracted.variables }
+}
+
+/** Each condition of the hook, for dry runs; empty when the payload cannot be read. */
+export function evaluateConditions(
+  hook: CompiledHook,
+  { headers, body }: Pick<Call, 'headers' | 'body'>,
+): ConditionResult[] {
+  const payload = parsePayload(contentTypeOf(headers), body)
+  if (payload.kind !== 'parsed') return []
+  return hook.conditions.map((condition) => condition.evaluate({ payload: payload.value, headers }))
 }
 
 function problemOf(hook: CompiledHook, { headers, body }: Call, now: number): SignatureProblem | null {
@@ -129,8 +140,11 @@ export function recordOf(
 }
 
 function explain(verdict: Verdict): string | null {
-  if (verdict.kind === 'ignored')
-    return JSON.stringify({ message: `The condition on ${verdict.path} is not met.` })
+  if (verdict.kind === 'ignored') {
+    const described = describeUnmet(verdict.unmet)
+    const message = `${described[0]!.toUpperCase()}${described.slice(1)}. ${verdict.unmet.reason}`
+    return JSON.stringify({ message })
+  }
   if (verdict.kind === 'rejected_payload') return JSON.stringify({ message: verdict.message })
   return verdict.kind === 'rejected_variables' ? JSON.stringify({ errors: verdict.errors }) : null
 }

@@ -76,6 +76,29 @@ suite('every call is answered', () => {
     )
   })
 
+  test('callers that call again when they are answered come in two groups of the same size', async () => {
+    const sizes: number[] = []
+    const groupCommit = createGroupCommit(async (batch) => {
+      sizes.push(batch.length)
+      for (let n = 0; n < 5; n += 1) await turn()
+      return batch.map(answerTo)
+    })
+    const callAgain = async (late: number) => {
+      for (let n = 0; n < late; n += 1) await turn()
+      for (let n = 0; n < 20; n += 1) {
+        await groupCommit.store(callOf(n))
+        await turn()
+      }
+    }
+    // Three are ahead of the others.
+    await Promise.all(Array.from({ length: 32 }, (_, n) => callAgain(n < 3 ? 0 : 2)))
+    const settled = sizes.slice(6, 30)
+    assert.ok(
+      settled.every((size) => size === 16),
+      sizes.join(),
+    )
+  })
+
   test('a few calls wait for the commit in flight; many calls, or a slow commit, start a second one', async () => {
     for (const { calls, afterMs, commits } of [
       { calls: 10, afterMs: 0, commits: 1 },

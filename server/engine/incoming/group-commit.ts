@@ -30,15 +30,18 @@ export function createGroupCommit(
   const waiting: Waiting[] = []
   let waitingBytes = 0
   let inFlight = 0
+  /** The calls of the commits in flight. */
+  let committing = 0
   let startedAt = 0
 
   function takeBatch(): Waiting[] {
     const version = waiting[0]!.call.version
+    const most = Math.min(MAX_PER_COMMIT, shareOf(waiting.length, committing))
     let bytes = 0
     let count = 0
     for (const { call } of waiting) {
       bytes += sizeOf(call)
-      const isFull = count >= MAX_PER_COMMIT || (count > 0 && bytes > MAX_BYTES_PER_COMMIT)
+      const isFull = count >= most || (count > 0 && bytes > MAX_BYTES_PER_COMMIT)
       if (isFull || call.version !== version) break
       count += 1
     }
@@ -51,7 +54,12 @@ export function createGroupCommit(
     inFlight += 1
     // Calls that were read from their sockets in the same turn are included.
     await new Promise(setImmediate)
-    if (waiting.length > 0) await commitBatch(takeBatch())
+    if (waiting.length > 0) {
+      const batch = takeBatch()
+      committing += batch.length
+      await commitBatch(batch)
+      committing -= batch.length
+    }
     inFlight -= 1
     if (isDue()) void flush()
   }
@@ -100,6 +108,14 @@ export function createGroupCommit(
       })
     },
   }
+}
+
+/**
+ * How many of the waiting calls a commit takes: beside another commit, half of all. Otherwise callers that wait for their
+ * answers fall into a large and a small group, and Node and PostgreSQL wait for each other.
+ */
+function shareOf(waiting: number, committing: number): number {
+  return committing === 0 ? waiting : Math.max(MANY_WAITING, Math.ceil((waiting + committing) / 2))
 }
 
 function sizeOf(call: CallToStore): number {

@@ -25,7 +25,7 @@ function openBucket() {
   return { clock, open }
 }
 
-async function accepted(takes: Promise<number>[]): Promise<number> {
+async function accepted(takes: (number | Promise<number>)[]): Promise<number> {
   return (await Promise.all(takes)).filter((seconds) => seconds === 0).length
 }
 

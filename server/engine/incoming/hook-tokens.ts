@@ -41,26 +41,43 @@ export function createHookTokens(lease: LeaseTokens) {
     own.retryAt = granted < want ? now() + waitMs : 0
   }
 
+  async function takeWhenAsked(hookId: string, rate: Rate, own: Lease, now: () => number): Promise<number> {
+    for (;;) {
+      own.waiting += 1
+      own.asking ??= ask(hookId, rate, own, now).finally(() => {
+        own.asking = undefined
+        own.waiting = 0
+      })
+      await own.asking
+      const taken = takeLeased(own, now)
+      if (taken !== undefined) return taken
+    }
+  }
+
   return {
-    /** Takes one token; resolves to 0, or to the seconds until one may be available. Rejects when the database is away. */
-    async take(hookId: string, rate: Rate, now: () => number = Date.now): Promise<number> {
-      const own = leases.get(hookId) ?? { tokens: 0, until: 0, retryAt: 0, waiting: 0 }
-      leases.set(hookId, own)
-      for (;;) {
-        if (own.tokens >= 1 && own.until > now()) {
-          own.tokens -= 1
-          return 0
-        }
-        if (own.retryAt > now()) return Math.max(1, Math.ceil((own.retryAt - now()) / 1_000))
-        own.waiting += 1
-        own.asking ??= ask(hookId, rate, own, now).finally(() => {
-          own.asking = undefined
-          own.waiting = 0
-        })
-        await own.asking
+    /**
+     * Takes one token: 0, or the seconds until one may be available. At once if it is leased, which it usually is. Rejects
+     * when the database is away.
+     */
+    take(hookId: string, rate: Rate, now: () => number = Date.now): number | Promise<number> {
+      let own = leases.get(hookId)
+      if (!own) {
+        own = { tokens: 0, until: 0, retryAt: 0, waiting: 0 }
+        leases.set(hookId, own)
       }
+      return takeLeased(own, now) ?? takeWhenAsked(hookId, rate, own, now)
     },
   }
+}
+
+/** Undefined when the database has to be asked. */
+function takeLeased(own: Lease, now: () => number): number | undefined {
+  if (own.tokens >= 1 && own.until > now()) {
+    own.tokens -= 1
+    return 0
+  }
+  if (own.retryAt > now()) return Math.max(1, Math.ceil((own.retryAt - now()) / 1_000))
+  return undefined
 }
 
 /** The buckets in the database, which keeps the time for all processes. */

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import type { WaitedFor } from '#engine/waits/waits.ts'
 import { permalink } from '#model/actions/present.ts'
+import { describeUnmet } from '#model/payload/conditions.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import {
   described,
@@ -75,7 +76,7 @@ function bodyOf(received: Received, baseUrl: string) {
     case 'ping':
       return answerBody('Pong. The hook is ready; nothing was started.', baseUrl, received)
     case 'ignored': {
-      const message = `Nothing was started: the condition on ${received.path} is not met.`
+      const message = `Nothing was started: ${describeUnmet(received.unmet)}.`
       return answerBody(message, baseUrl, received)
     }
     case 'not-found':

@@ -19,6 +19,8 @@ declare module 'fastify' {
 
 type IncomingRoutes = ReceiveOptions & { baseUrl: () => string; waits: Waits }
 
+const BYTES = 'application/octet-stream'
+
 /** Bytes for the server, JSON for the OpenAPI document. */
 const callBody = {
   description:
@@ -46,12 +48,13 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
 ) => {
   const { maxPayload } = deps
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, stream, done) => readBody(stream, maxPayload, done))
-  // Fastify rejects an unknown content type before the caller is authenticated, so it gets to see another one.
+  app.addContentTypeParser(BYTES, (_request, stream, done) => readBody(stream, maxPayload, done))
+  // Fastify rejects an unknown content type before the caller is authenticated, so it gets to see another one: always the
+  // same, by its name, because it looks up every other one for each request.
   app.decorateRequest('contentType', undefined)
   app.addHook('onRequest', (request, _reply, done) => {
     request.contentType = request.headers['content-type']
-    request.headers['content-type'] = 'application/octet-stream'
+    request.headers['content-type'] = BYTES
     done()
   })
 
@@ -106,7 +109,8 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
   /** A function of its own, so that nothing holds the body while the call waits. */
   function receive(request: FastifyRequest, token: string): Promise<Received> {
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-    const headers = { ...request.headers, 'content-type': request.contentType }
+    const { headers } = request
+    headers['content-type'] = request.contentType
     const call = { headers, body, address: request.ip }
     return receiveCall(deps, token, call, `${baseUrl()}/hooks/${MASK}/trigger`)
   }

@@ -6,6 +6,7 @@ import type { Visibility } from '#model/actions/visibility.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { readChangesContext } from './changes-context.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
 
@@ -13,7 +14,15 @@ export type ContextDeps = { db: Database; tree: Tree; baseUrl: () => string; rea
 
 /** What templates can reference, as docs/guides/receivers.md lists it. */
 type DeliveryContext = Record<
-  'event' | 'action' | 'application' | 'pipeline' | 'environment' | 'project' | 'organization',
+  | 'event'
+  | 'action'
+  | 'changes'
+  | 'credential'
+  | 'application'
+  | 'pipeline'
+  | 'environment'
+  | 'project'
+  | 'organization',
   object | null
 >
 
@@ -64,6 +73,9 @@ export async function buildContext(
       previous_status: event.previous_status,
     },
     action: { ...(await currentAction()), ...stateOf(event, action) },
+    changes: hook.readsChanges ? await readChangesContext(deps.db, action.id) : null,
+    // A request sends the token of one credential: templates that name both mean the same one.
+    credential: { access_token: accessToken },
     application: application && {
       ...application.data,
       source_provider: {

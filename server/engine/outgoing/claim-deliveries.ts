@@ -1,10 +1,12 @@
 import { CompiledQuery, sql } from 'kysely'
 import type { ActionRow } from '#model/actions/present.ts'
-import { IS_NEXT, sameOrder, UNORDERED } from '#model/hooks/delivery-order.ts'
+import { IS_NEXT, isNext, isSupersedable, sameOrder, UNORDERED } from '#model/events/delivery-order.ts'
+import { countsAgainst, isPaused, wasPaused } from '#model/hooks/rate-budgets.ts'
 import { int4s, uuids } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import { OPENS_AFTER } from './breaker.ts'
+import type { Budget } from './rate-budgets.ts'
 
 /** Longer than any attempt may take. After this, another process takes over a delivery whose process died. */
 const LEASE_MS = 45_000
@@ -12,16 +14,43 @@ const LEASE = `interval '${LEASE_MS} milliseconds'`
 
 const IS_DUE = `d.state = 'pending' and d.due_at <= now() and (d.leased_until is null or d.leased_until < now())`
 
+/** Deliveries of `allowed` hooks that may be sent, in the order of their due times, which an index holds. */
+const firstDue = (slots: string, more = '', heldUntil?: string) => `
+  select d.event_id, d.action_id, d.is_final, d.due_at, d.is_final and not d.${UNORDERED} and exists (
+    select from deliveries before where ${sameOrder('d', 'before')} and before.event_id < d.event_id) as supersedes
+  from deliveries d
+  where d.hook_id = allowed.hook_id and ${IS_DUE}${more} and ${isNext(heldUntil)}
+  order by d.due_at, d.event_id limit ${slots}
+  for update skip locked`
+
+/** How many deliveries of a hook may be sent while its budget recovers. */
+const BUDGETED = 'least(allowed.slots, allowed.budget_slots)'
+
 // What belongs to a delivery is looked up by its key, whatever the planner knows: the claim names the keys as arrays, the
 // rest is read one by one.
+// The lengths of the arrays are hidden from the planner: all plans then seem equally expensive, and PostgreSQL keeps one. Else it
+// made a new one for each claim while many deliveries waited, which took as long as the claim itself.
 // A final delivery supersedes a predecessor only while it holds the lock on that row: if another process has just begun to
 // retry the predecessor, unseen by this statement's snapshot, the row has changed, and the final delivery waits.
+// Hooks whose budget was paused are claimed together: final deliveries of all of them first, up to the budget's slots. Budgets
+// are read first, and usually there is none.
 const CLAIM = `
-  with capacity as materialized (select * from unnest($1::uuid[], $2::int[]) as c (hook_id, slots)),
+  with capacity as materialized (
+    select * from unnest((select $1::uuid[]), (select $2::int[]), (select $3::int[])) as c (hook_id, slots, budget_slots)
+  ),
+  limits as materialized (
+    select distinct on (hook.id) hook.id as hook_id, b.credential_id, b.origin, b.paused_until, ${isPaused('b')} as is_paused
+    from rate_budgets b cross join lateral (
+      select h.id from capacity join hooks h on h.id = capacity.hook_id where ${countsAgainst('h', 'b')} offset 0
+    ) as hook
+    where ${wasPaused('b')}
+    order by hook.id, b.paused_until desc
+  ),
   ready as materialized (
     select health.hook_id from capacity join hook_health health using (hook_id) cross join lateral (
       select from deliveries d where d.hook_id = health.hook_id and ${IS_DUE} and ${IS_NEXT} limit 1) as due
     where health.failures_in_a_row >= ${OPENS_AFTER} and health.open_until <= now()
+      and not exists (select from limits where limits.hook_id = health.hook_id and limits.is_paused)
   ),
   probes as (
     update hook_health set open_until = now() + ${LEASE}
@@ -30,28 +59,38 @@ const CLAIM = `
   ),
   allowed as materialized (
     select capacity.hook_id, health.hook_id is not null as is_failing, probes.hook_id is not null as is_probe, case
+        when limits.is_paused then 0
         when probes.hook_id is not null then 1
         when health.open_until > now() or health.failures_in_a_row >= ${OPENS_AFTER} then 0
         else capacity.slots
-      end as slots
+      end as slots, limits.paused_until as held_until, limits.credential_id, limits.origin, capacity.budget_slots
     from capacity join hooks on hooks.id = capacity.hook_id and hooks.active and hooks.deleted_at is null
     left join hook_health health on health.hook_id = capacity.hook_id
     left join probes on probes.hook_id = capacity.hook_id
+    left join limits on limits.hook_id = capacity.hook_id
   ),
   due as materialized (
-    select allowed.hook_id, first.*, allowed.is_failing, allowed.is_probe from allowed cross join lateral (
-      select d.event_id, d.action_id, d.is_final and not d.${UNORDERED} and exists (
-        select from deliveries before where ${sameOrder('d', 'before')} and before.event_id < d.event_id) as supersedes
-      from deliveries d
-      where d.hook_id = allowed.hook_id and ${IS_DUE} and ${IS_NEXT}
-      order by d.due_at, d.event_id limit allowed.slots
-      for update skip locked
-    ) as first
+    select allowed.hook_id, first.event_id, first.action_id, first.supersedes, allowed.is_failing, allowed.is_probe, allowed.held_until
+    from allowed cross join lateral (${firstDue('allowed.slots')}) as first
+    where allowed.held_until is null
+    union all
+    select hook_id, event_id, action_id, supersedes, is_failing, is_probe, held_until from (
+      select allowed.*, first.*, row_number() over (
+        partition by allowed.credential_id, allowed.origin order by first.is_final desc, first.due_at, first.event_id) as place
+      from allowed cross join lateral (
+        select * from (${firstDue(BUDGETED, ' and d.is_final', 'allowed.held_until')}) as final
+        union all
+        select * from (${firstDue(BUDGETED, ' and not d.is_final', 'allowed.held_until')}) as other
+        limit ${BUDGETED}
+      ) as first
+      where allowed.held_until is not null
+    ) as ranked
+    where place <= budget_slots
   ),
   held as materialized (
     select due.hook_id, due.event_id from due cross join lateral (
       select from deliveries before
-      where ${sameOrder('due', 'before')} and before.event_id < due.event_id and before.attempts > 0
+      where ${sameOrder('due', 'before')} and before.event_id < due.event_id and ${isSupersedable('due.held_until')}
         and (before.leased_until is null or before.leased_until < now())
       order by before.event_id limit 1
       for update skip locked
@@ -61,9 +100,9 @@ const CLAIM = `
   claimed as (
     update deliveries set leased_until = now() + ${LEASE}, attempts = attempts + 1
     from due where deliveries.hook_id = due.hook_id and deliveries.event_id = due.event_id
-      and deliveries.hook_id = any($1::uuid[]) and deliveries.event_id = any(array(select event_id from due))
+      and deliveries.hook_id = any(array(select hook_id from capacity)) and deliveries.event_id = any(array(select event_id from due))
       and (not due.supersedes or (due.hook_id, due.event_id) in (select hook_id, event_id from held))
-    returning deliveries.*, due.is_failing, due.is_probe
+    returning deliveries.*, due.is_failing, due.is_probe, due.held_until is not null as is_budget_checked
   ),
   superseded as (
     update deliveries set state = 'superseded', leased_until = null
@@ -81,12 +120,12 @@ const CLAIM = `
   recorded as (
     insert into hook_requests (id, hook_id, type, action_id, retry_of, url, method, outcome, attempt, event_id)
     select uuidv7(), s.hook_id, 'outgoing', s.action_id, s.first_request_id, hooks.target_url,
-      hooks.settings ->> 'request_method', 'superseded', s.attempts, s.event_id
+      coalesce(hooks.settings #>> '{requests,create,method}', hooks.settings ->> 'request_method', 'POST'), 'superseded', s.attempts, s.event_id
     from superseded s join hooks on hooks.id = s.hook_id order by s.event_id
   )
   select claimed.id as delivery_id, claimed.hook_id as delivery_hook_id, claimed.attempts, claimed.leased_until, claimed.first_request_id,
-    claimed.is_failing, claimed.is_probe, e.id as event_id, e.previous_status as event_previous_status, e.status as event_status,
-    e.status_reason_code as event_reason, e.occurred_at as event_occurred_at,
+    claimed.is_failing, claimed.is_probe, claimed.is_budget_checked, claimed.created_at as waiting_since,
+    e.id as event_id, e.previous_status as event_previous_status, e.status as event_status, e.status_reason_code as event_reason, e.occurred_at as event_occurred_at,
     (select version from tree_version) as tree_version, a.*
   from claimed
   cross join lateral (select * from events where events.id = claimed.event_id limit 1) as e
@@ -101,6 +140,8 @@ type ClaimedRow = ActionRow & {
   first_request_id: string | null
   is_failing: boolean
   is_probe: boolean
+  is_budget_checked: boolean
+  waiting_since: string
   event_id: number
   event_previous_status: Status | null
   event_status: Status
@@ -109,21 +150,30 @@ type ClaimedRow = ActionRow & {
   tree_version: number
 }
 
-/** Claims due deliveries, oldest first, up to the capacity of each hook. */
+/**
+ * Claims due deliveries, oldest first, up to the capacity of each hook. `budgetSlots`: what is left of the rate budget of a
+ * hook, which counts while that recovers from a pause.
+ */
 export async function claimDeliveries(
   db: Database,
   capacity: ReadonlyMap<string, number>,
+  budgetSlots: ReadonlyMap<string, number> = new Map(),
 ): Promise<ClaimedDelivery[]> {
-  const ownedUntil = performance.now() + LEASE_MS
-  const parameters = [uuids([...capacity.keys()]), int4s([...capacity.values()])]
+  const claimedAt = performance.now()
+  const hookIds = [...capacity.keys()]
+  const parameters = [
+    uuids(hookIds),
+    int4s([...capacity.values()]),
+    int4s(hookIds.map((id) => budgetSlots.get(id) ?? 1)),
+  ]
   const { rows } = await db.executeQuery<ClaimedRow>(CompiledQuery.raw(CLAIM, parameters))
-  return rows.map((row) => toClaimed(row, ownedUntil))
+  return rows.map((row) => toClaimed(row, claimedAt))
 }
 
 /** One attempt that this process now owns, with its event and action. */
 export type ClaimedDelivery = ReturnType<typeof toClaimed>
 
-function toClaimed(row: ClaimedRow, ownedUntil: number) {
+function toClaimed(row: ClaimedRow, claimedAt: number) {
   return {
     id: row.delivery_id,
     hookId: row.delivery_hook_id,
@@ -141,8 +191,14 @@ function toClaimed(row: ClaimedRow, ownedUntil: number) {
     },
     // With a few more columns than an action has: picking forty costs more than passing them along.
     action: row as ActionRow,
-    /** On this process's monotonic clock (`performance.now()`): after that another process may claim it. */
-    ownedUntil,
+    /** On this process's monotonic clock (`performance.now()`). */
+    claimedAt,
+    /** On the same clock: after that another process may claim it. */
+    ownedUntil: claimedAt + LEASE_MS,
+    /** The claim knew the rate budget of the hook, and that it is not paused. */
+    isBudgetChecked: row.is_budget_checked,
+    /** Since it was created, or redelivered by a user. */
+    waitingSince: row.waiting_since,
     /** The receiver has failed recently: its health has to be updated. */
     isFailing: row.is_failing,
     /** The one attempt that tests whether a failing receiver has recovered. */
@@ -155,8 +211,8 @@ function toClaimed(row: ClaimedRow, ownedUntil: number) {
  * The hooks that have due deliveries. Pending deliveries of disabled or removed hooks become `missed`: they can be
  * redelivered, but are not all sent when the hook is enabled again. Those with an attempt in progress are left alone.
  */
-export async function findHooksWithWork(db: Database): Promise<string[]> {
-  const { rows } = await sql<{ hook_id: string; is_active: boolean; is_due: boolean }>`
+export async function findHooksWithWork(db: Database): Promise<HookWithWork[]> {
+  const { rows } = await sql<{ hook_id: string; is_active: boolean; is_due: boolean } & LimitColumns>`
     with recursive waiting as (
       (select hook_id from deliveries where state = 'pending' order by hook_id limit 1)
       union all
@@ -166,13 +222,27 @@ export async function findHooksWithWork(db: Database): Promise<string[]> {
     )
     select waiting.hook_id, hooks.active and hooks.deleted_at is null as is_active,
       coalesce(health.open_until <= now(), true) and exists (
-        select from deliveries d where d.hook_id = waiting.hook_id and ${sql.raw(IS_DUE)}) as is_due
+        select from deliveries d where d.hook_id = waiting.hook_id and ${sql.raw(IS_DUE)})
+      and budget.is_paused is not true as is_due, budget.credential_id, budget.origin
     from waiting join hooks on hooks.id = waiting.hook_id
-    left join hook_health health on health.hook_id = waiting.hook_id`.execute(db)
+    left join hook_health health on health.hook_id = waiting.hook_id
+    left join lateral (
+      select b.credential_id, b.origin, ${sql.raw(isPaused('b'))} as is_paused from rate_budgets b
+      where ${sql.raw(wasPaused('b'))} and ${sql.raw(countsAgainst('hooks', 'b'))}
+      order by b.paused_until desc limit 1) as budget on true`.execute(db)
   const disabled = rows.filter((row) => !row.is_active).map((row) => row.hook_id)
   if (disabled.length > 0) await markMissed(db, disabled)
-  return rows.filter((row) => row.is_active && row.is_due).map((row) => row.hook_id)
+  return rows
+    .filter((row) => row.is_active && row.is_due)
+    .map(({ hook_id: id, credential_id: credentialId, origin }) => ({
+      id,
+      budget: credentialId !== null && origin !== null ? { credentialId, origin } : null,
+    }))
 }
+
+/** `budget`: known only if it was paused lately. */
+type HookWithWork = { id: string; budget: Budget | null }
+type LimitColumns = { credential_id: number | null; origin: string | null }
 
 async function markMissed(db: Database, hookIds: string[]): Promise<void> {
   await sql`
@@ -184,17 +254,4 @@ async function markMissed(db: Database, hookIds: string[]): Promise<void> {
     )
     update hook_requests set next_attempt_at = null, updated_at = now()
     where id in (select last_request_id from missed)`.execute(db)
-}
-
-const MAX_COUNTED = 100_000
-
-/** Totals for operators. Late deliveries were due a minute ago and have no attempt in progress. */
-export async function readDeliveryDepths(db: Database) {
-  const { rows } = await sql<{ pending: number; late: number; failingHooks: number }>`
-    select count(*)::int as pending, (select count(*)::int from hook_health) as "failingHooks",
-      count(*) filter (where due_at < now() - interval '1 minute' and coalesce(leased_until < now(), true))::int as late
-    from (select due_at, leased_until from deliveries where state = 'pending' limit ${MAX_COUNTED}) as waiting`.execute(
-    db,
-  )
-  return rows[0]!
 }

@@ -35,11 +35,12 @@ export function createConcurrencyLimiter() {
       state.inFlight += 1
       hooks.set(hookId, state)
     },
-    /** `tookMs` is null when nothing was sent. */
-    finish(hookId: string, succeeded: boolean, tookMs: number | null): void {
+    /** `succeeded` is null when the receiver only asked for a pause, `tookMs` when nothing was sent. */
+    finish(hookId: string, succeeded: boolean | null, tookMs: number | null): void {
       const state = hooks.get(hookId)
       if (!state) return
       state.inFlight = Math.max(0, state.inFlight - 1)
+      if (succeeded === null) return
       const max = (tookMs ?? 0) <= FAST_MS ? MAX_LIMIT_WHEN_FAST : MAX_LIMIT
       state.limit = succeeded ? Math.min(max, state.limit + 1) : 1
     },

@@ -3,10 +3,12 @@ import { LRUCache } from 'lru-cache'
 import { loadGrants } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { signingKey } from '#adapters/http-client/sign.ts'
-import { compileRequest } from '#adapters/templates/compile.ts'
+import { compileRequests, type RequestSettings } from '#model/hooks/compile-requests.ts'
+import { effectiveRequest } from '#model/hooks/effective-request.ts'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition } from '#model/hooks/schemas.ts'
-import { templateNames } from '#model/hooks/template-names.ts'
+import { isStatusKind } from '#model/hooks/sent-status.ts'
+import { mixesTokens, originProblem, tokensIn } from '#model/hooks/token-use.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { compileCondition } from '#model/payload/conditions.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
@@ -18,17 +20,20 @@ type HookRow = Selectable<HooksTable> & {
   organization_id: number
   target_url: string
   verify_ssl: boolean
-  settings: {
-    request_headers: { name: string; value: string }[]
-    request_body: Record<string, unknown> | null
-    request_method: string
-    timeout_seconds: number
-  }
+  settings: RequestSettings & { timeout_seconds: number; preset?: { kind: string } }
   trigger_when: { events: string[]; conditions: HookCondition[] }
   secret: Buffer
-  credential_id: number | null
-  credential_secret: Buffer | null
-  credential_is_usable: boolean
+  /** The credentials of the hook and of its application. */
+  own: StoredCredential | null
+  source: StoredCredential | null
+}
+
+type StoredCredential = {
+  id: number
+  provider: string
+  base_url: string | null
+  secret: string | null
+  is_usable: boolean
 }
 
 /** Everything a delivery needs to know about its hook; compiled once per tree version. */
@@ -42,16 +47,19 @@ export async function loadOutgoingHooks(
   db: Database,
   box: SecretBox,
   ids: readonly string[],
-  unsaved: Partial<Pick<HookRow, 'target_url' | 'settings' | 'edited_by'>> = {},
+  unsaved: Partial<Pick<HookRow, 'target_url' | 'settings' | 'credential_id' | 'edited_by'>> = {},
 ): Promise<Map<string, LoadedHook>> {
+  const ownId =
+    unsaved.credential_id === undefined ? sql.ref('h.credential_id') : sql`${unsaved.credential_id}::bigint`
   const { rows } = await sql<HookRow>`
-    select h.*, project.organization_id, credential.id as credential_id, credential.secret as credential_secret, credential.active and credential.auth_type = 'token' as credential_is_usable
+    select h.*, project.organization_id, ${CREDENTIAL('own')}, ${CREDENTIAL('source')}
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     join environments environment on environment.id = h.environment_id
     join projects project on project.id = environment.project_id
     left join applications application on application.id = p.application_id
-    left join credentials credential on credential.id = application.credential_id
+    left join credentials own on own.id = ${ownId}
+    left join credentials source on source.id = application.credential_id
     where h.id = any(${ids}::uuid[]) and h.type = 'outgoing' and h.deleted_at is null`.execute(db)
   return new Map(
     rows.map((row): [string, LoadedHook] => {
@@ -64,15 +72,34 @@ export async function loadOutgoingHooks(
   )
 }
 
+const CREDENTIAL = (table: 'own' | 'source') => sql`
+  case when ${sql.ref(`${table}.id`)} is not null then json_build_object('id', ${sql.ref(`${table}.id`)},
+    'provider', ${sql.ref(`${table}.provider_code`)}, 'base_url', ${sql.ref(`${table}.base_url`)},
+    'secret', encode(${sql.ref(`${table}.secret`)}, 'base64'),
+    'is_usable', ${sql.ref(`${table}.active`)} and ${sql.ref(`${table}.auth_type`)} = 'token') end as ${sql.ref(table)}`
+
 function compileHook(row: HookRow, box: SecretBox) {
-  const { settings, trigger_when } = row
-  const compiled = compileRequest({ target_url: row.target_url, settings }, templateNames())
-  const request = compiled.kind === 'compiled' ? compiled.request : null
+  const { trigger_when } = row
+  const preset = row.settings.preset?.kind ?? null
+  const owner = row.own ?? row.source
+  const effective = effectiveRequest(row, owner && { provider: owner.provider, baseUrl: owner.base_url })
+  const isFit = effective.kind === 'request'
+  const { settings, target_url, conditions: more } = isFit ? effective : { ...row, conditions: [] }
+  const compiled = isFit ? compileRequests(effective) : null
+  const requests = compiled?.kind === 'compiled' ? compiled.requests : null
   const conditions = trigger_when.conditions.map(compileCondition)
+  const prerequisites = more.map(compileCondition)
   const secret = box.open(row.secret, hookSecretAad(row.id))
   const previous = row.previous_secret && box.open(row.previous_secret, hookSecretAad(row.id))
-  const credential = request?.usesAccessToken ? openCredential(row, box) : null
-  const reads = [...(request?.reads ?? []), ...conditions.map(({ keys }) => keys.slice(0, 2).join('.'))]
+  const uses = tokensIn(requests?.reads ?? [])
+  const sent = uses.credential ? (row.own ?? row.source) : row.source
+  const credential = requests?.usesAccessToken && sent ? openCredential(sent, box) : null
+  const reads = [
+    ...(requests?.reads ?? []),
+    ...[...conditions, ...prerequisites].flatMap(({ reads }) =>
+      reads.map((keys) => keys.slice(0, 2).join('.')),
+    ),
+  ]
   return {
     id: row.id,
     name: row.name,
@@ -80,20 +107,35 @@ function compileHook(row: HookRow, box: SecretBox) {
     pipelineId: row.pipeline_id,
     organizationId: row.organization_id,
     editedBy: row.edited_by,
-    targetUrl: row.target_url,
-    method: settings.request_method,
     timeoutMs: settings.timeout_seconds * 1_000,
     verifySsl: row.verify_ssl,
+    /** Of presets that set a commit status. */
+    statusKind: isStatusKind(preset) ? preset : null,
     events: trigger_when.events,
     conditions,
-    /** Null: the stored template no longer compiles, which a change of the rules can cause. */
-    request,
+    /** What has to be known before anything can be sent. */
+    prerequisites,
+    /** Null: the stored template no longer compiles, which a change of the rules can cause, or `unfit` says why. */
+    requests,
+    unfit: isFit ? null : Object.values(effective.errors).flat().join('; '),
+    preset,
+    /** What it reads from answers. */
+    capture: settings.capture ?? [],
+    /** What the record of a request shows that was not rendered. */
+    unsent: {
+      url: target_url,
+      method: settings.requests?.create.method ?? settings.request_method ?? 'POST',
+    },
     readsFullAction: reads.some(needsFullAction),
+    readsChanges: reads.some((name) => name.startsWith('changes.')),
     signingKey: signingKey(secret),
     previousKey:
       previous === null ? null : { key: signingKey(previous), until: Date.parse(row.previous_secret_until!) },
-    /** Only for hooks that use it. Token null: the application has no usable credential with a token. */
+    /** Whose token is sent; only for hooks that send one. Token null: it is not usable. */
     credential,
+    ownsCredential: sent !== null && sent === row.own,
+    /** Why the token may not be sent, no matter who saved the hook. */
+    tokenProblem: tokenProblemOf(row, uses, credential, requests?.origins ?? []),
     /** Hides the hook's secrets and its token. */
     mask: createMask(
       [secret, previous, credential?.token].flatMap((text) =>
@@ -103,10 +145,25 @@ function compileHook(row: HookRow, box: SecretBox) {
   }
 }
 
-function openCredential(row: HookRow, box: SecretBox): { id: number; token: string | null } | null {
-  const { credential_id: id, credential_secret: sealed } = row
-  if (id === null) return null
-  return { id, token: row.credential_is_usable && sealed ? box.open(sealed, credentialAad(id)) : null }
+export type SentCredential = { id: number; provider: string; baseUrl: string | null; token: string | null }
+
+function openCredential(stored: StoredCredential, box: SecretBox): SentCredential {
+  const { id, provider, base_url: baseUrl, secret, is_usable } = stored
+  const sealed = is_usable && secret !== null ? Buffer.from(secret, 'base64') : null
+  return { id, provider, baseUrl, token: sealed && box.open(sealed, credentialAad(id)) }
+}
+
+/** The credential may have changed since the hook was saved: its `base_url`, or which one the application has. */
+function tokenProblemOf(
+  { own, source }: HookRow,
+  uses: ReturnType<typeof tokensIn>,
+  credential: SentCredential | null,
+  origins: readonly string[],
+): string | undefined {
+  if (mixesTokens(uses, own?.id ?? null, source?.id ?? null))
+    return 'The hook uses the tokens of two credentials.'
+  const problem = uses.credential && credential ? originProblem(credential, origins) : undefined
+  return problem && `The request ${problem}.`
 }
 
 /** What the action's own row holds; anything else needs its targets, relatives and resource. */
@@ -149,6 +206,10 @@ export type TokenAuthorization =
   | { kind: 'allowed'; token: string | null }
   | { kind: 'denied'; message: string }
 
+const NO_TOKEN = 'The application has no active credential with a token to send.'
+const NO_OWN_TOKEN =
+  'The credential of this hook is inactive, was removed, or has no token: give the hook another one.'
+
 /**
  * A hook sends a token on behalf of the user who last edited it: that user must be allowed to use the credential now,
  * not only when the hook was saved.
@@ -157,14 +218,15 @@ export async function authorizeTokens(
   db: Database,
   hooks: readonly OutgoingHook[],
 ): Promise<ReadonlyMap<string, TokenAuthorization>> {
-  const using = hooks.filter((hook) => hook.request?.usesAccessToken)
+  const using = hooks.filter((hook) => hook.requests?.usesAccessToken)
   const editors = await loadGrants(db, [...new Set(using.map((hook) => hook.editedBy))])
   return new Map(hooks.map((hook) => [hook.id, authorize(hook)]))
 
-  function authorize({ request, credential, editedBy, organizationId }: OutgoingHook): TokenAuthorization {
-    if (!request?.usesAccessToken) return { kind: 'allowed', token: null }
-    if (!credential?.token)
-      return { kind: 'denied', message: 'The application has no active credential with a token to send.' }
+  function authorize(hook: OutgoingHook): TokenAuthorization {
+    const { requests, credential, ownsCredential, tokenProblem, editedBy, organizationId } = hook
+    if (!requests?.usesAccessToken) return { kind: 'allowed', token: null }
+    if (!credential?.token) return { kind: 'denied', message: ownsCredential ? NO_OWN_TOKEN : NO_TOKEN }
+    if (tokenProblem !== undefined) return { kind: 'denied', message: tokenProblem }
     const editor = editors.get(editedBy)
     if (editor && can(editor, 'credential:run', { organization_id: organizationId }))
       return { kind: 'allowed', token: credential.token }

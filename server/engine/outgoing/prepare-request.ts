@@ -1,18 +1,20 @@
 import { signDelivery } from '#adapters/http-client/sign.ts'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
+import { isEnd } from '#model/actions/status.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import { buildContext, type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
+import { type Captured, chooseRequest, idempotencyKey, type RequestKind } from './choose-request.ts'
 import type { OutgoingHook, TokenAuthorization } from './outgoing-hooks.ts'
 import type { SentRequest } from './record-attempt.ts'
 
-type UnsignedRequest = Omit<SentRequest, 'method'>
-
 /** What a hook sends about an event, or why it sends nothing. */
 type PreparedRequest =
-  /** `credentialId`: whose token the request contains. */
-  | { kind: 'ready'; request: UnsignedRequest; credentialId: number | null }
+  /** `which`: of the hook's requests. `credentialId`: whose token the request contains. */
+  | { kind: 'ready'; which: RequestKind; request: SentRequest; credentialId: number | null }
   /** The hook's conditions are not met. A test is sent all the same. */
   | { kind: 'ignored' }
+  /** What the request is about is not known yet. */
+  | { kind: 'not-yet'; reason: string }
   | { kind: 'unsendable'; outcome: 'blocked' | 'unrenderable'; reason: string }
 
 export async function prepareRequest(
@@ -20,6 +22,9 @@ export async function prepareRequest(
   hook: OutgoingHook,
   subject: Subject,
   token: TokenAuthorization,
+  captured: Captured,
+  /** Of the delivery, or of a test. */
+  id: string,
 ): Promise<PreparedRequest> {
   if (token.kind === 'denied') return { kind: 'unsendable', outcome: 'blocked', reason: token.message }
   const unrenderable = (reason: string): PreparedRequest => ({
@@ -27,28 +32,46 @@ export async function prepareRequest(
     outcome: 'unrenderable',
     reason,
   })
-  if (!hook.request) return unrenderable('A template of this hook is invalid. Save the hook again.')
-  const context = await buildContext(deps, hook, subject, token.token)
+  if (hook.unfit !== null) return unrenderable(`The credential does not fit the preset: ${hook.unfit}.`)
+  if (!hook.requests) return unrenderable('A template of this hook is invalid. Save the hook again.')
+  const { kind: which, planned } = chooseRequest(hook.requests, hook, captured)
+  const isTest = subject.event.kind === TEST_KIND
+  const { isRecreated } = captured
+  const context = {
+    ...(await buildContext(deps, hook, subject, token.token)),
+    captured: captured.values,
+    request: {
+      // A receiver must not take what a test created for the real one.
+      idempotency_key: idempotencyKey(isTest ? id : hook.id, which, {
+        actionId: subject.action.id,
+        deliveryId: id,
+        isRecreated,
+      }),
+    },
+  }
   const { event, action } = context
-  if (subject.event.kind !== TEST_KIND && unmetCondition(hook.conditions, { event, action }))
-    return { kind: 'ignored' }
-  const rendered = renderRequest(hook.request, context as TemplateContext)
+  if (!isTest && unmetCondition(hook.conditions, { payload: { event, action } })) return { kind: 'ignored' }
+  if (!isTest && unmetCondition(hook.prerequisites, { payload: { event, action } }))
+    return isEnd(subject.event.status) ? { kind: 'ignored' } : { kind: 'not-yet', reason: NO_COMMIT_YET }
+  const rendered = renderRequest(planned.compiled, context as TemplateContext)
   if (rendered.kind === 'failed') return unrenderable(`${rendered.field}: ${rendered.message}`)
   const { url, headers, body } = rendered
-  const credentialId = token.token === null ? null : (hook.credential?.id ?? null)
-  return { kind: 'ready', request: { url, headers, body }, credentialId }
+  const credentialId = planned.compiled.usesAccessToken ? (hook.credential?.id ?? null) : null
+  return { kind: 'ready', which, request: { url, method: planned.method, headers, body }, credentialId }
 }
+
+const NO_COMMIT_YET = 'The commit of this run is not known yet.'
 
 export function signRequest(
   hook: OutgoingHook,
   id: string,
-  { url, headers, body }: UnsignedRequest,
+  { url, method, headers, body }: SentRequest,
   now: Date,
 ): SentRequest {
   const hasType = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
   const contentType = body && !hasType && { 'content-type': 'application/json' }
   const signature = signatureOf(hook, id, body ?? '', now)
-  return { url, method: hook.method, headers: { ...contentType, ...headers, ...signature }, body }
+  return { url, method, headers: { ...contentType, ...headers, ...signature }, body }
 }
 
 /** The headers of a signature with the hook's secret and, during a rotation, with the previous one. */
@@ -64,11 +87,6 @@ export function signatureOf(
     body,
     keys: previousKey && previousKey.until > now.getTime() ? [signingKey, previousKey.key] : [signingKey],
   })
-}
-
-/** What the record of a request shows that was not rendered. */
-export function unsentOf({ targetUrl, method }: OutgoingHook) {
-  return { url: targetUrl, method }
 }
 
 /** The same for every attempt of a delivery: receivers use it to detect duplicates. */

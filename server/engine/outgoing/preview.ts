@@ -1,13 +1,16 @@
 import { type Static, Type } from 'typebox'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
 import type { UnsavedRequest } from '#manage/hooks/unsaved-request.ts'
+import { presentCaptured } from '#model/hooks/captured.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { described, Exactly, idOf, named, TextOrNull, Timestamp } from '#platform/http/schemas.ts'
+import { described, Exactly, idOf, named, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { buildContext, type ContextDeps } from './build-context.ts'
+import { loadCaptured } from './captured-values.ts'
+import { chooseRequest } from './choose-request.ts'
 import { findSubject } from './find-subject.ts'
 import { authorizeTokens, loadOutgoingHooks } from './outgoing-hooks.ts'
 
@@ -25,7 +28,11 @@ export const previewSchema = named(
       { description: 'The event that the delivery would report.' },
     ),
     unmet_condition: TextOrNull({
-      description: 'The path of the condition that prevents this delivery; null when all match.',
+      description:
+        'The path of the condition that prevents this delivery, or those of a group; null when all match.',
+    }),
+    request: Word(['only', 'create', 'update'] as const, {
+      description: 'Which of the requests of the hook it is: `only` without `settings.requests`.',
     }),
     method: Type.String({ description: 'The HTTP method.' }),
     url: Type.String({ description: 'The URL, with templates filled in.' }),
@@ -50,6 +57,9 @@ export const previewSchema = named(
 
 export type Preview = Static<typeof previewSchema>
 
+/** Every delivery has its own. */
+const EXAMPLE_KEY = 'an-example-22-letters-'
+
 export type PreviewDeps = ContextDeps & { box: SecretBox; guard: AddressGuard }
 
 /** What the hook would send about an action now, and to which address. Nothing is sent. */
@@ -67,12 +77,18 @@ export async function previewHook(
     return actionId === undefined
       ? conflict('No action matches this hook yet. Run the pipeline once.')
       : { kind: 'unknown', errors: { action_id: ['does not match this hook'] } }
-  if (!hook.request)
+  if (!hook.requests)
     return { kind: 'invalid', errors: { settings: ['has an invalid template; save the hook again'] } }
-  const { usesAccessToken } = hook.request
+  const [captured] = await loadCaptured(deps.db, deps.box, [{ hook, actionId: subject.action.id }])
+  const { kind: which, planned } = chooseRequest(hook.requests, hook, captured!)
+  const { usesAccessToken } = planned.compiled
   const token = (await authorizeTokens(deps.db, [hook])).get(hook.id)!
-  const context = await buildContext(deps, hook, subject, usesAccessToken ? MASK : null)
-  const rendered = renderRequest(hook.request, context as TemplateContext)
+  const context = {
+    ...(await buildContext(deps, hook, subject, usesAccessToken ? MASK : null)),
+    captured: presentCaptured(captured!.values, hook.capture),
+    request: { idempotency_key: EXAMPLE_KEY },
+  }
+  const rendered = renderRequest(planned.compiled, context as TemplateContext)
   if (rendered.kind === 'failed') return { kind: 'invalid', errors: { [rendered.field]: [rendered.message] } }
   const { event, action } = context
   const { status, previous_status, occurred_at } = subject.event
@@ -82,8 +98,11 @@ export async function previewHook(
     preview: {
       action_id: subject.action.id,
       event: { kind: (event as { kind: string }).kind, status, previous_status, occurred_at },
-      unmet_condition: unmetCondition(hook.conditions, { event, action })?.path ?? null,
-      method: hook.method,
+      unmet_condition:
+        unmetCondition([...hook.conditions, ...hook.prerequisites], { payload: { event, action } })?.label ??
+        null,
+      request: which,
+      method: planned.method,
       url: rendered.url,
       headers: rendered.headers,
       body: rendered.body?.toString() ?? null,

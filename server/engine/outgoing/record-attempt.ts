@@ -33,6 +33,8 @@ export type AttemptRecord = {
   durationMs: number | null
   /** What was reported; null when that is not known. */
   eventKind: string | null
+  /** Which values its answer lacks, or has in a form that cannot be used. */
+  captureError: string | null
 }
 
 export type SentRequest = {
@@ -86,15 +88,22 @@ export function recordUnsent(
     status: null,
     durationMs: null,
     eventKind: null,
+    captureError: null,
   }
 }
 
 /** Without secrets, in whatever encoding the receiver may have echoed them. */
-export function recordAttempt(request: SentRequest, outcome: SendOutcome, mask: Mask): AttemptRecord {
+export function recordAttempt(
+  request: SentRequest,
+  outcome: SendOutcome,
+  mask: Mask,
+  /** What the answer means, when its status does not say it. */
+  judged: { status: number; error: string | null } | null = null,
+): AttemptRecord {
   const response = outcome.kind === 'answered' ? outcome : null
-  const error = outcome.kind === 'answered' ? null : outcome.message
+  const error = outcome.kind === 'answered' ? (judged?.error ?? null) : outcome.message
   return {
-    ...recordUnsent(request, outcomeOf(outcome), error, mask),
+    ...recordUnsent(request, outcomeOf(outcome, judged?.status), error, mask),
     ipAddress: outcome.ipAddress,
     requestHeaders: hideCredentials(mask.headers(request.headers)),
     requestBody: request.body && mask.bytes(request.body).subarray(0, MAX_REQUEST_BYTES),
@@ -115,11 +124,12 @@ function truncate(mask: Mask, body: Buffer): Buffer {
   )
 }
 
-function outcomeOf(outcome: SendOutcome): AttemptOutcome {
+function outcomeOf(outcome: SendOutcome, meant?: number): AttemptOutcome {
   if (outcome.kind === 'timed-out') return 'timed_out'
   if (outcome.kind !== 'answered') return outcome.kind
-  if (outcome.status >= 200 && outcome.status < 300) return 'delivered'
-  return outcome.status >= 300 && outcome.status < 400 ? 'redirected' : 'refused'
+  const status = meant ?? outcome.status
+  if (status >= 200 && status < 300) return 'delivered'
+  return status >= 300 && status < 400 ? 'redirected' : 'refused'
 }
 
 function hideCredentials<Headers extends Record<string, unknown>>(headers: Headers): Headers {

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
+import { IS_STRICT, waitingBehind } from '#model/events/delivery-order.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
 import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Status } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
@@ -14,6 +15,12 @@ const DISABLED = conflict('This hook is disabled. Set `active` to true first.')
 type RedeliverInput = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
 
 type RedeliverOutcome = { kind: 'done'; deliveries: number } | HttpProblem
+
+/**
+ * Of hooks that send strictly in order: by then, every claim that has not seen that this is pending again has committed, and
+ * what it took is known to be in flight.
+ */
+const STRICT_DELAY = { ofOne: '2 seconds', ofMany: '5 seconds' }
 
 type ListeningHook = { id: string; events: readonly string[] }
 type TimeRange = Pick<RedeliverInput, 'from' | 'to' | 'onlyFailed'>
@@ -37,12 +44,14 @@ export function redeliver(db: Database, hookId: string, input: RedeliverInput): 
       return { kind: 'invalid', errors: { from: [message] } }
     }
     await sql`
-      insert into deliveries (hook_id, event_id, action_id, is_final, due_at)
-      select ${hookId}::uuid, wanted.id, wanted.action_id, wanted.is_final, wanted.occurred_at
+      insert into deliveries (hook_id, event_id, action_id, is_final, is_redelivered, due_at)
+      select ${hookId}::uuid, wanted.id, wanted.action_id, wanted.is_final, ${hook.isStrict},
+        case when ${hook.isStrict} then clock_timestamp() + ${STRICT_DELAY.ofMany}::interval else wanted.occurred_at end
       ${undelivered(hook, input)}
       order by wanted.id
       on conflict (hook_id, event_id) do update
-        set state = 'pending', attempts = 0, leased_until = null, due_at = excluded.due_at, asked_by = null
+        set state = 'pending', attempts = 0, leased_until = null, due_at = excluded.due_at, asked_by = null, created_at = now(),
+          is_redelivered = excluded.is_redelivered
         where deliveries.state <> 'pending'`.execute(trx)
     await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hookId})`.execute(trx)
     return { kind: 'done', deliveries }
@@ -98,16 +107,19 @@ function eventsFor(hook: ListeningHook, range: TimeRange): RawBuilder<unknown> {
 async function findHook(db: Database, id: string) {
   const row = await db
     .selectFrom('hooks')
-    .select(['id', 'active', 'trigger_when'])
+    .select(['id', 'active', 'trigger_when', sql<boolean>`${sql.raw(IS_STRICT)}`.as('isStrict')])
     .where('id', '=', id)
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
-  return row && { id: row.id, active: row.active, events: row.trigger_when.events as string[] }
+  return row && { ...row, events: row.trigger_when.events as string[] }
 }
 
 type ReplayOutcome = { kind: 'replayed'; actionId: number } | HttpProblem
 
-/** Sends one delivery again, immediately and out of order; the new records refer to the given one. */
+/**
+ * Sends one delivery again, immediately and out of order, or in its turn if the hook is strict; the new records refer to the
+ * given one.
+ */
 export function replayDelivery(db: Database, hookRequestId: string, userId: number): Promise<ReplayOutcome> {
   return db.transaction().execute(async (trx): Promise<ReplayOutcome> => {
     const test = await trx
@@ -123,7 +135,8 @@ export function replayDelivery(db: Database, hookRequestId: string, userId: numb
         join.onRef('d.hook_id', '=', 'r.hook_id').onRef('d.event_id', '=', 'r.event_id'),
       )
       .innerJoin('hooks', 'hooks.id', 'd.hook_id')
-      .select(['d.hook_id', 'd.event_id', 'd.action_id', 'hooks.active', 'hooks.deleted_at'])
+      .select(['d.hook_id', 'd.event_id', 'd.action_id', 'd.state', 'hooks.active', 'hooks.deleted_at'])
+      .select(sql<boolean>`${sql.raw(IS_STRICT)}`.as('is_strict'))
       .select(sql<boolean>`coalesce(d.leased_until > now(), false)`.as('is_in_progress'))
       .where('r.id', '=', hookRequestId)
       .forUpdate('d')
@@ -138,14 +151,34 @@ export function replayDelivery(db: Database, hookRequestId: string, userId: numb
         attempts: 0,
         // An older claim no longer decides anything.
         leased_until: null,
-        due_at: sql<string>`now()`,
-        asked_by: userId,
+        created_at: sql<string>`now()`,
+        ...(delivery.is_strict
+          ? {
+              due_at: sql<string>`clock_timestamp() + ${STRICT_DELAY.ofOne}::interval`,
+              asked_by: null,
+              is_redelivered: true,
+            }
+          : { due_at: sql<string>`now()`, asked_by: userId }),
         first_request_id: hookRequestId,
       })
       .where('hook_id', '=', delivery.hook_id)
       .where('event_id', '=', delivery.event_id)
       .execute()
+    if (delivery.state === 'pending' && !delivery.is_strict) await releaseWaiting(trx, delivery)
     await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${delivery.hook_id})`.execute(trx)
     return { kind: 'replayed', actionId: delivery.action_id }
   })
+}
+
+/** What was due with the retry of a delivery no longer waits for it. */
+async function releaseWaiting(
+  trx: Transaction,
+  { hook_id, event_id, action_id }: { hook_id: string; event_id: number; action_id: number },
+): Promise<void> {
+  await sql`
+    with replayed as (select ${hook_id}::uuid as hook_id, ${event_id}::bigint as event_id, ${action_id}::bigint as action_id)
+    update deliveries set due_at = least(due_at, now()) where ctid = any(array(
+      select waiting.row_id from replayed cross join lateral (${sql.raw(waitingBehind('replayed'))}) as waiting))`.execute(
+    trx,
+  )
 }

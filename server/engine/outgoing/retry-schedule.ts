@@ -1,6 +1,6 @@
 /** The result of one attempt, as far as it decides what happens next. */
 export type AttemptResult =
-  /** `isRateLimited`: a 403 that counts as 429 (rate-limited.ts). */
+  /** `isRateLimited`: a 403 that counts as 429 (read-limit.ts). */
   | { kind: 'answered'; status: number; retryAfter: string | null; now: Date; isRateLimited?: boolean }
   | { kind: 'timed-out' | 'unreachable' | 'blocked' }
 
@@ -16,6 +16,8 @@ const HOUR = 60 * MINUTE
 const DELAYS_MS = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR].map(
   (seconds) => seconds * 1_000,
 )
+/** From the first attempt to the last one. A delivery that waits for a rate limit waits no longer than that either. */
+export const RETRY_SPAN_MS = DELAYS_MS.reduce((sum, delay) => sum + delay, 0)
 /** For responses that may only mean "not yet": the receiver may still be creating what the event is about. */
 const SHORT_DELAYS_MS = DELAYS_MS.slice(0, 2)
 const MAYBE_NOT_YET = [404, 409, 422]

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
-import { REQUEST_BODY } from '#manage/hooks/routes.ts'
+import { REQUEST_BODIES } from '#manage/hooks/routes.ts'
 import { checkUnsavedRequest } from '#manage/hooks/unsaved-request.ts'
 import { outgoingHookBody } from '#model/hooks/schemas.ts'
 import { invalid } from '#platform/http/errors.ts'
@@ -61,7 +61,7 @@ export const outgoingRoutes: FastifyPluginAsyncTypebox<PreviewDeps> = async (app
       config: {
         access: permissions('outgoing hook', 'hook_id', 'hook:edit'),
         bodyOptional: true,
-        exactNumbersAt: REQUEST_BODY,
+        exactNumbersAt: REQUEST_BODIES,
       },
       schema: {
         tags,

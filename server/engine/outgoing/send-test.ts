@@ -7,12 +7,16 @@ import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import { type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
+import { loadCaptured, maskWith } from './captured-values.ts'
 import { ATTEMPTS_CHANNEL } from './channel.ts'
 import { findSubject } from './find-subject.ts'
+import { judgeAnswer } from './judge-answer.ts'
 import { authorizeTokens, loadOutgoingHooks, type OutgoingHook } from './outgoing-hooks.ts'
-import { messageId, prepareRequest, signRequest, unsentOf } from './prepare-request.ts'
+import { messageId, prepareRequest, signRequest } from './prepare-request.ts'
+import { budgetKey, readPauses, storePauses } from './rate-budgets.ts'
 import { type AttemptRecord, recordAttempt, recordUnsent, WITHOUT_BODIES } from './record-attempt.ts'
 import { sampleSubject } from './sample-action.ts'
+import { budgetOf, pausesOf } from './within-budget.ts'
 
 export type TestDeps = ContextDeps & { box: SecretBox; sender: HttpClient; signal: AbortSignal }
 
@@ -63,17 +67,28 @@ async function attempt(
   subject: Subject,
 ): Promise<{ record: AttemptRecord; credentialId: number | null }> {
   const token = (await authorizeTokens(deps.db, [hook])).get(hook.id)!
-  const prepared = await prepareRequest(deps, hook, subject, token)
-  if (prepared.kind === 'ignored') throw new Error('a test does not depend on conditions')
+  const id = crypto.randomUUID()
+  const [captured] = await loadCaptured(deps.db, deps.box, [{ hook, actionId: subject.action.id }])
+  const prepared = await prepareRequest(deps, hook, subject, token, captured!, id)
+  const mask = maskWith(hook, captured!.values)
+  if (prepared.kind === 'ignored' || prepared.kind === 'not-yet')
+    throw new Error('a test does not depend on conditions')
   if (prepared.kind === 'unsendable') {
     const { outcome, reason } = prepared
-    return { record: recordUnsent(unsentOf(hook), outcome, reason, hook.mask), credentialId: null }
+    return { record: recordUnsent(hook.unsent, outcome, reason, mask), credentialId: null }
   }
-  const id = crypto.randomUUID()
+  const budget = budgetOf(prepared)
+  const paused = budget && (await readPauses(deps.db, [budget])).get(budgetKey(budget))
+  if (paused) {
+    const reason = `${new URL(budget.origin).host} allows no more requests for ${Math.ceil(paused / 1_000)} s (rate limit).`
+    return { record: recordUnsent(hook.unsent, 'blocked', reason, mask), credentialId: null }
+  }
   const request = signRequest(hook, messageId(id), prepared.request, new Date())
   const { timeoutMs, verifySsl } = hook
   const outcome = await deps.sender.send({ ...request, timeoutMs, verifySsl }, deps.signal)
-  return { record: recordAttempt(request, outcome, hook.mask), credentialId: prepared.credentialId }
+  if (budget) await storePauses(deps.db, pausesOf(budget, outcome, new Date()))
+  const judged = judgeAnswer(hook.preset, prepared.which, outcome)
+  return { record: recordAttempt(request, outcome, mask, judged), credentialId: prepared.credentialId }
 }
 
 /** Like a delivery, a record that the database rejects is stored without headers and bodies. */

@@ -1,4 +1,5 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import { wasReverted } from '#model/actions/reverted-releases.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit } from '#platform/database/tables.ts'
 import { nearest } from '#platform/nearest.ts'
@@ -6,6 +7,10 @@ import type { DeployedApplication } from './load-pipeline.ts'
 
 /** A release that was made before, and the commit that it was made of. */
 export type EarlierRelease = { commit: Commit & { hash: string }; releaseName: string | null }
+
+/** Of an action's release: no server took it back. Good releases of before count, until a rollback to them fails. */
+const isGood = (applicationId: number, name: RawBuilder<unknown> = sql`actions.release_name`) =>
+  sql`not ${wasReverted(sql`${applicationId}`, name)}`
 
 /** Undefined when nothing was deployed yet. */
 export async function findLiveRelease(
@@ -31,7 +36,7 @@ export async function findReleaseBefore(
     cross join lateral (
       select id, commit, release_name from actions
       where pipeline_id = p.id and status = 'completed' and release_name <> ${live.releaseName ?? ''}
-        and commit ->> 'hash' is not null
+        and commit ->> 'hash' is not null and ${isGood(application.id)}
       order by id desc limit 1
     ) as earlier
     where p.application_id = ${application.id} and p.operation = 'deploy'
@@ -39,7 +44,10 @@ export async function findReleaseBefore(
   return rows[0]
 }
 
-/** The release with this name that a rollback may return to; like the one before the live one, it completed once. */
+/**
+ * The release with this name that a rollback may return to: its run completed, or it is on the disk of a server and was
+ * live there. A server may know it by a name of its own, if its first attempt was lost.
+ */
 export async function findRelease(
   db: Database,
   application: DeployedApplication,
@@ -47,8 +55,17 @@ export async function findRelease(
 ): Promise<EarlierRelease | undefined> {
   const { rows } = await sql<EarlierRelease>`
     select a.commit, a.release_name as "releaseName"
-    from actions a join pipelines p on p.id = a.pipeline_id
-    where a.release_name = ${name} and a.status = 'completed' and a.commit ->> 'hash' is not null
+    from (
+      select id from actions where release_name = ${name} and status = 'completed'
+      union
+      select t.action_id from targets t
+      join releases_on_disk d on d.server_id = t.server_id and d.release_name = t.release_name
+      where t.release_name = ${name} and d.application_id = ${application.id}
+        and d.on_disk and d.was_live
+    ) as known
+    join actions a on a.id = known.id join pipelines p on p.id = a.pipeline_id
+    where a.commit ->> 'hash' is not null and a.release_name is not null
+      and ${isGood(application.id, sql`a.release_name`)}
       and p.application_id = ${application.id} and p.operation = 'deploy'
     order by a.id desc limit 1`.execute(db)
   return rows[0]
@@ -71,7 +88,7 @@ export async function describeUnknownRelease(
     cross join lateral (
       select id, release_name from actions
       where pipeline_id = p.id and status = 'completed' and release_name <> ${live.releaseName ?? ''}
-        and commit ->> 'hash' is not null
+        and commit ->> 'hash' is not null and ${isGood(application.id)}
       order by id desc limit ${RECENT}
     ) as recent
     where p.application_id = ${application.id} and p.operation = 'deploy'

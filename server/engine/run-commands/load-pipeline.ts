@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { liveActionOf } from '#model/actions/related.ts'
 import { loadDefinitions } from '#model/pipelines/plan.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Deployment } from '#platform/database/tables.ts'
@@ -19,7 +20,7 @@ export async function loadPipeline(db: Database, id: number) {
   if (!definition) return undefined
   const { rows } = await sql<DeployedApplication & { credentialId: number | null }>`
     select application.id, application.repository, application.default_branch as "defaultBranch",
-      application.live_action_id as "liveActionId", application.credential_id as "credentialId",
+      ${liveActionOf(sql`application.id`)} as "liveActionId", application.credential_id as "credentialId",
       credential.provider_code as provider
     from pipelines p
     join applications application on application.id = p.application_id

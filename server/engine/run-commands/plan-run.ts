@@ -9,10 +9,13 @@ import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { reasonName } from '#platform/vocabulary.ts'
+import type { PlannedDeploy } from './plan-changes.ts'
 import type { RunInput, RunPlan } from './schemas.ts'
-import { BUSY, type DeploySource, resolveRun } from './start-run.ts'
+import { BUSY, type DeploySource, type ResolvedRun, resolveRun } from './start-run.ts'
 
-type PlanOutcome = { kind: 'planned'; plan: RunPlan } | HttpProblem
+type PlanOutcome =
+  /** `deploy`: null for other operations. */
+  { kind: 'planned'; plan: RunPlan; deploy: PlannedDeploy | null } | HttpProblem
 
 /** What a run would do now, with the same checks. Starts nothing, and locks nothing. */
 export function planPipeline(db: Database, pipelineId: number, input: RunInput): Promise<PlanOutcome> {
@@ -25,10 +28,13 @@ export function planPipeline(db: Database, pipelineId: number, input: RunInput):
     const [hasSlot] = await acquireSlots(trx, [definition])
     if (!hasSlot) return conflict(BUSY)
     const reason = await findWaitingReason(trx, definition, plan.targets)
+    const targets = await describeTargets(trx, pipelineId, plan.targets)
     return {
       kind: 'planned',
+      deploy: deployOf(resolved, targets),
       plan: {
-        targets: await describeTargets(trx, pipelineId, plan.targets),
+        targets,
+        comparisons: null,
         source: describeSource(resolved.source),
         would_wait: reason,
         would_wait_human_readable: reason && reasonName(reason),
@@ -36,6 +42,15 @@ export function planPipeline(db: Database, pipelineId: number, input: RunInput):
       },
     }
   })
+}
+
+function deployOf(
+  { pipeline: { application, credentialId }, source: { deployment, commit } }: ResolvedRun,
+  targets: RunPlan['targets'],
+): PlannedDeploy | null {
+  if (!application || !deployment) return null
+  const servers = targets.map(({ resource_id: id, resource_data: { name } }) => ({ id, name }))
+  return { application, credentialId, deployment, commitSha: commit?.hash ?? null, servers }
 }
 
 async function describeTargets(
@@ -79,7 +94,8 @@ async function findWaitingReason(
       exists (
         select from servers s
         where s.id = any(${first}::bigint[]) and s.max_parallel_actions > 0 and s.max_parallel_actions <= (
-          select count(*) from targets t where t.server_id = s.id and t.status in ('waiting', 'queued', 'in-progress'))
+          select count(*) from targets t where t.server_id = s.id and t.status in ('waiting', 'queued', 'in-progress')
+            and t.status_reason_code <> 'PENDING')
       ) as server`.execute(db)
   const { pipeline, server } = rows[0]!
   if (pipeline) return 'WAITING_CONCURRENCY_PIPELINE'

@@ -2,6 +2,7 @@
 // runner does its work.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
 import { callerOf, permissions, scopeOf, tokenOf, withTokens } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
@@ -9,33 +10,48 @@ import { cancelAction } from '#engine/scheduling/cancel.ts'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { waitSecondsOf } from '#engine/waits/prefer.ts'
 import type { Waits } from '#engine/waits/waits.ts'
+import { createSlots } from '#manage/applications/inspection-slots.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { type Action, actionSchema } from '#model/actions/schemas.ts'
 import type { ActionSummary } from '#model/actions/summary-schemas.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import { isOutage } from '#platform/database/outages.ts'
+import { unavailable } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { Exactly, emptyBody, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { type PlanChangesDeps, planChanges } from './plan-changes.ts'
 import { planPipeline } from './plan-run.ts'
 import { runBody, runPlanSchema } from './schemas.ts'
 import { type Requester, type RunDeps, retryAction, runPipeline } from './start-run.ts'
 
-export type RunRoutes = RunDeps & {
-  tree: Tree
-  baseUrl: () => string
-  waits: Waits
-  onMoves?: OnMoves
-}
+export type RunRoutes = RunDeps &
+  PlanChangesDeps & {
+    tree: Tree
+    baseUrl: () => string
+    waits: Waits
+    onMoves?: OnMoves
+  }
 
 const tags = ['Actions']
 const params = Exactly({ id: Id })
+const planQuery = Exactly({
+  include: Type.Optional(
+    Type.Literal('changes', {
+      description:
+        'What the plan has in addition: `changes`, what a deploy would ship, for callers with the permissions `pipeline:run` and `action:view` there. May fetch from the repository, for at most 4 s.',
+    }),
+  ),
+})
 const problems = errorResponses(400, 401, 403, 404, 409, 415, 422, 503)
 
 export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps) => {
   const readRun = createRunReader(deps)
   const findCaller = createCallerFinder(deps.db)
+  const comparing = createSlots({ perProcess: 4, perUser: 2 })
+  const stop = new AbortController()
+  app.addHook('preClose', async () => stop.abort())
 
   app.post(
     '/pipelines/:id/actions',
@@ -71,13 +87,23 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
         description:
           'Takes the same body as a run and applies the same checks, but starts nothing. Returns the targets, in batches, with their steps.',
         params,
+        querystring: planQuery,
         body: runBody,
         response: { 200: ref(runPlanSchema), ...problems },
       },
     },
     async (request) => {
-      const outcome = await planPipeline(deps.db, request.params.id, request.body)
-      return unwrap(outcome).plan
+      const { plan, deploy } = unwrap(await planPipeline(deps.db, request.params.id, request.body))
+      if (!deploy || request.query.include !== 'changes' || !mayCompare(request)) return plan
+      const release = comparing.acquire(callerOf(request).id)
+      if (!release) return plan
+      try {
+        return { ...plan, comparisons: await planChanges(deps, deploy, stop.signal) }
+      } catch (error) {
+        throw stop.signal.aborted ? unavailable() : error
+      } finally {
+        release()
+      }
     },
   )
 
@@ -169,6 +195,12 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
       throw error
     }
   }
+}
+
+/** Commits and files of any ref, with the application's credential: only for callers who could run it and then see the same. */
+function mayCompare(request: FastifyRequest): boolean {
+  const [caller, scope] = [callerOf(request), scopeOf(request)]
+  return can(caller, 'pipeline:run', scope) && can(caller, 'action:view', scope)
 }
 
 function environmentOf(request: FastifyRequest): number {

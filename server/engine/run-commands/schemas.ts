@@ -1,4 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox'
+import { type ReleaseComparison, releaseComparisonSchema } from '#model/actions/changes-schemas.ts'
 import { serverResourceSchema } from '#model/actions/summary-schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
 import { stepCommandFields } from '#model/pipelines/schemas.ts'
@@ -111,6 +112,12 @@ export const runPlanSchema = named(
     }),
     would_wait_human_readable: TextOrNull({
       description: '`would_wait` in words, for display; null when it would start immediately.',
+    }),
+    comparisons: Type.Unsafe<ReleaseComparison[] | null>({
+      type: ['array', 'null'],
+      items: ref(releaseComparisonSchema),
+      description:
+        'With `include=changes`, for a deploy: what would ship to each server, compared with what is live there; `unknown_until_fetched` when the commit is not known yet. Otherwise null, also for callers without the permissions `pipeline:run` and `action:view` there, and when too many plans are compared at the same time.',
     }),
     variables: AnyObject({ description: 'The variables of the run, by name.' }),
   }),

@@ -68,7 +68,7 @@ export function runPipeline(
 }
 
 /** What a run would consist of: the pipeline with the servers to run on, and the source of a deploy. */
-type ResolvedRun = { kind: 'resolved'; pipeline: RunnablePipeline; source: DeploySource }
+export type ResolvedRun = { kind: 'resolved'; pipeline: RunnablePipeline; source: DeploySource }
 
 export async function resolveRun(
   db: Database,

@@ -6,6 +6,7 @@ import {
 } from '#engine/scheduling/target-lifecycle.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import { maskError } from '#platform/masking/mask-error.ts'
 import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
@@ -23,7 +24,7 @@ export const FAILED: State = { status: 'failed', reason: 'FAILED' }
 export const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
 export const WORKER_LOST: State = { status: 'failed', reason: 'FAILED_WORKER_LOST' }
 
-type Plan = { order: number; end?: State; note?: string; run: Run }
+type Plan = { order: number; end?: State; note?: string }
 
 /**
  * Begins an attempt at a target, at its first step or where another attempt was interrupted. Null: the target is
@@ -33,6 +34,8 @@ export async function beginTarget(
   deps: { lifecycle: TargetLifecycle; box: SecretBox; log: Log },
   targetId: number,
   job: JobContext,
+  /** Why it starts, for the log; null when there is nothing to say. */
+  why: string | null = null,
 ) {
   const { lifecycle } = deps
   const key = randomUUID()
@@ -40,8 +43,11 @@ export async function beginTarget(
     lifecycle.begin(targetId, job, key, async (trx, begun) => {
       const run = await loadRun(trx, deps.box, targetId)
       const plan = planStart(begun, run)
-      if (plan.note) await addNote(trx, { ...begun, stepOrder: plan.order }, plan.note)
-      return { ...plan, run: run as Run }
+      const note = plan.note ?? why
+      if (note) await addNote(trx, { ...begun, stepOrder: plan.order }, note)
+      const explain = (inner: Transaction, text: string) =>
+        tryAddNote(inner, { ...begun, stepOrder: plan.order }, text)
+      return { ...plan, note, run: run as Run, explain }
     })
   try {
     return await retryOutage(begin, job.signal)
@@ -70,13 +76,16 @@ const REASSIGNED = 'The previous attempt was interrupted. A new attempt starts h
 const HANDED_OVER = 'The worker that ran the previous steps was stopped. Another one continues here.'
 const NOT_REPEATED = 'The worker was lost, and the step cannot be repeated safely.'
 
-function planStart(begun: BegunTarget, run: Run | UnreadableRun): Omit<Plan, 'run'> {
-  const { order } = begun.steps.find((step) => !isEnd(step.status))!
+function planStart(begun: BegunTarget, run: Run | UnreadableRun): Plan {
+  const { order, status } = begun.steps.find((step) => !isEnd(step.status))!
   if ('kind' in run) return { order, end: FAILED, note: run.message }
-  if (begun.isCancelled) return { order, end: CANCELLED, note: 'Cancelled.' }
+  // Going back is finished once it has begun, so that what is live is known; unless the machine for it is gone.
+  const isReverting = order === run.revertOrder && status === 'in-progress'
+  const canFinish = begun.elsewhere === null || begun.isHomeOnline
+  if (begun.isCancelled && !(isReverting && canFinish)) return { order, end: CANCELLED, note: 'Cancelled.' }
   if (!begun.isReassigned) return { order }
   const wasHandedOver = !begun.steps.some((step) => step.status === 'in-progress')
-  if (wasHandedOver) return { order, note: HANDED_OVER }
+  if (wasHandedOver) return order === run.revertOrder ? { order } : { order, note: HANDED_OVER }
   const resumed = begun.attempt <= MAX_ATTEMPTS ? resumeAt(begun.steps, run.steps) : null
   return resumed === null
     ? { order, end: WORKER_LOST, note: NOT_REPEATED }

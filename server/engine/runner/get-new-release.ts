@@ -16,7 +16,8 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import type { Commit } from '#platform/database/tables.ts'
 import type { Run } from './load-run.ts'
-import { recordReleases } from './releases-on-disk.ts'
+import { recordChanges } from './record-changes.ts'
+import { recordRelease } from './releases-on-disk.ts'
 import {
   baseOf,
   DONE,
@@ -48,6 +49,7 @@ export function createGetNewRelease(deps: { db: Database; repositories: Reposito
         run.isRolledBack = true
         run.hasRelease = true
         await context.line(`Release ${run.releaseName} is still on the server: reusing it.`)
+        await recordShipped(deps, context, null)
         return DONE
       }
       await context.line(`Release ${run.releaseName} is no longer on the server: building it again.`)
@@ -59,6 +61,7 @@ export function createGetNewRelease(deps: { db: Database; repositories: Reposito
       context.signal,
     )
     Object.assign(run, release)
+    await recordShipped(deps, context, sourceOf(run))
     return unpack(repositories, context)
   }
 }
@@ -69,7 +72,6 @@ async function resolve(
   { run, step, attempt, ...context }: StepContext,
 ): Promise<{ commit: Commit } | StepOutcome> {
   const { commit, deployment } = run
-  const { id, repository, provider, token, sshKey } = run.application!
   const resolvedBefore = commit?.hash != null
   const source = resolvedBefore
     ? { type: 'commit' as const, ref: commit!.hash! }
@@ -79,11 +81,7 @@ async function resolve(
   const lines: Promise<void>[] = []
   const found = await repositories
     .resolve({
-      applicationId: id,
-      repository,
-      provider,
-      token,
-      sshKey,
+      ...sourceOf(run),
       source,
       resolvedBefore,
       agreement: agreeOnCommit(db, attempt, signal),
@@ -99,6 +97,31 @@ async function resolve(
   if (found.kind === 'resolved') return { commit: found.commit }
   if (found.kind === 'stopped') return found
   return found.kind === 'timed-out' ? timedOut(step) : failed('FAILED_SOURCE', found.message)
+}
+
+/** Where the source comes from, and the login there. */
+function sourceOf({ application }: Run) {
+  const { id: applicationId, repository, provider, token, sshKey } = application!
+  return { applicationId, repository, provider, token, sshKey }
+}
+
+/** `fetch`: how to get a live commit that the mirror lacks. A release that is on the server already waits for none. */
+async function recordShipped(
+  deps: { db: Database; repositories: Repositories },
+  { run, signal, leftMs }: StepContext,
+  fetch: ReturnType<typeof sourceOf> | null,
+): Promise<void> {
+  const { actionId, application, server, commit, deployment } = run
+  if (!commit?.hash) return
+  await recordChanges(deps, {
+    actionId,
+    applicationId: application!.id,
+    serverIds: [server.id],
+    to: commit.hash,
+    branch: deployment?.source_type === 'branch' ? deployment.source_ref : null,
+    fetch: fetch && { ...fetch, onLine: () => {} },
+    signal: AbortSignal.any([signal, AbortSignal.timeout(leftMs())]),
+  })
 }
 
 /** Unpacks first and makes it a release afterward: tar mistakes a truncated archive for a complete one. */
@@ -141,7 +164,7 @@ export async function findReleases(context: StepContext): Promise<FoundReleases 
 }
 
 /** Between the targets of an action: the first that finds the commit decides for all of them. */
-function agreeOnCommit(
+export function agreeOnCommit(
   db: Database,
   { actionId, targetId, attempt }: { actionId: number; targetId: number; attempt: number },
   signal: AbortSignal,
@@ -196,7 +219,7 @@ async function chooseRelease(
       .execute()
   }
   await trx.updateTable('targets').set({ release_name: releaseName }).where('id', '=', targetId).execute()
-  await recordReleases(trx, { applicationId: application!.id, serverId: server.id }, [releaseName])
+  await recordRelease(trx, { applicationId: application!.id, serverId: server.id }, releaseName)
   return { commit, releaseName }
 }
 

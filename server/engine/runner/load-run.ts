@@ -1,9 +1,10 @@
 import { sql } from 'kysely'
 import type { ServerAddress } from '#adapters/executors/connect.ts'
 import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
+import { REVERT_RELEASE } from '#model/pipelines/built-in-steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Commit, Deployment } from '#platform/database/tables.ts'
+import type { Commit, Deployment, HealthCheck, LiveBefore } from '#platform/database/tables.ts'
 
 /** A step as it was when the run was planned. */
 export type StepDefinition = {
@@ -15,6 +16,8 @@ export type StepDefinition = {
   runAsUser: string | null
   timeoutSeconds: number
   idempotent: boolean
+  /** Only of `check-health`. */
+  healthCheck: HealthCheck | null
 }
 
 type Row = {
@@ -31,6 +34,8 @@ type Row = {
   /** The release is on the server. */
   hasRelease: boolean
   isActivated: boolean
+  /** What was live before this target activated its release. The step that does so fills it in. */
+  liveBefore: LiveBefore | null
   server: Omit<ServerAddress, 'privateKey'> & {
     id: number
     credentialId: number | null
@@ -38,6 +43,8 @@ type Row = {
   }
   steps: StepDefinition[] | null
   stepCount: number
+  /** The order of `revert-release`; null unless the target goes back. */
+  revertOrder: number | null
   application: ApplicationRow | null
 }
 
@@ -62,6 +69,9 @@ type ApplicationRow = {
   variables: { id: number; name: string; hidden: boolean; value: string }[]
 }
 
+/** How long going back may take. */
+const REVERT_SECONDS = 600
+
 /** Everything that running a target takes, read once when an attempt begins. */
 export type Run = ReturnType<typeof toRun>
 
@@ -78,7 +88,7 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
         where earlier.release_name = a.release_name and earlier.id < a.id and before.server_id = s.id
           and before.release_name is not null
         order by earlier.id desc limit 1) end, a.release_name) as "releaseName",
-      t.release_name as "targetReleaseName",
+      t.release_name as "targetReleaseName", t.live_before as "liveBefore",
       jsonb_path_exists(t.steps, '$[*] ? (@.name == "get-new-release" && @.status == "completed")') as "hasRelease",
       jsonb_path_exists(t.steps, '$[*] ? (@.name == "activate-new-release" && @.status == "completed")') as "isActivated",
       json_build_object('id', s.id, 'name', s.name, 'kind', s.provider_code, 'host', s.host, 'port', s.port,
@@ -86,9 +96,10 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
         'credentialId', key.id, 'secret', encode(key.secret, 'hex')) as server,
       (select json_agg(json_build_object('order', (step ->> 'order')::int, 'name', p.name, 'builtIn', p.built_in,
           'command', p.command, 'runAsUser', p.run_as_user, 'timeoutSeconds', p.timeout_seconds,
-          'idempotent', p.idempotent) order by (step ->> 'order')::int)
+          'idempotent', p.idempotent, 'healthCheck', p.health_check) order by (step ->> 'order')::int)
         from jsonb_array_elements(t.steps) as step join pipeline_steps p on p.id = (step ->> 'step_id')::bigint
       ) as steps,
+      (jsonb_path_query_first(t.steps, '$[*] ? (@.step_id == null)') ->> 'order')::int as "revertOrder",
       jsonb_array_length(t.steps) as "stepCount",
       case when app.id is not null then json_build_object('id', app.id, 'name', app.name, 'folder', app.folder,
         'repository', app.repository, 'rootDirectory', app.root_directory,
@@ -119,8 +130,9 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
   }
 }
 
-function toRun({ stepCount, targetReleaseName, steps, ...row }: Row, box: SecretBox, targetId: number) {
-  if (steps?.length !== stepCount) throw new Error('Steps of the run are missing.')
+function toRun({ stepCount, targetReleaseName, ...row }: Row, box: SecretBox, targetId: number) {
+  const steps = withRevert(row.steps ?? [], row.revertOrder)
+  if (steps.length !== stepCount) throw new Error('Steps of the run are missing.')
   const open: Open = (hex, aad) => box.open(Buffer.from(hex, 'hex'), aad)
   const { credentialId, secret, ...address } = row.server
   const server = {
@@ -146,6 +158,26 @@ function toRun({ stepCount, targetReleaseName, steps, ...row }: Row, box: Secret
     /** What must not appear in a log. */
     secrets: secrets.filter((secret) => secret != null),
   }
+}
+
+/** No pipeline has this step, so that it is not among the stored ones. */
+function withRevert(steps: readonly StepDefinition[], order: number | null): StepDefinition[] {
+  if (order === null) return [...steps]
+  const { name } = REVERT_RELEASE
+  const none = { command: null, runAsUser: null, healthCheck: null }
+  const step = { order, name, builtIn: true, timeoutSeconds: REVERT_SECONDS, idempotent: true, ...none }
+  return [...steps, step].sort((one, other) => one.order - other.order)
+}
+
+/**
+ * The run as the steps after `revert-release` see it: in the folder of the release that it went back to. That has a source
+ * of its own.
+ */
+export function afterRevert(run: Run): Run {
+  const { release, commit_sha } = run.liveBefore!
+  const commit = commit_sha === null ? null : ({ hash: commit_sha } as Commit)
+  const deployment = run.deployment && { ...run.deployment, source_type: null, source_ref: null }
+  return { ...run, releaseName: release, commit, deployment }
 }
 
 type Open = (hex: string, aad: string) => string

@@ -18,6 +18,7 @@ function define(specs: readonly StepSpec[]): StepDefinition[] {
     order: index + 1,
     runAsUser: null,
     timeoutSeconds: 600,
+    healthCheck: null,
     ...(typeof spec === 'string'
       ? { name: spec, builtIn: true, command: null, idempotent: false }
       : { ...spec, builtIn: false, command: 'true' }),
@@ -74,6 +75,11 @@ test('a deploy whose release is live only repeats the cleanup', () => {
   assert.equal(resumesAt(BUILT_IN, 'remove-old-releases'), 'remove-old-releases')
   const steps = [...BUILT_IN.slice(0, 5), once('notify'), BUILT_IN[5]!]
   assert.equal(resumesAt(steps, 'remove-old-releases'), 'remove-old-releases')
+})
+
+test('a health check is repeated in place, and never a step before it', () => {
+  const steps = [...BUILT_IN.slice(0, 5), once('restart'), 'check-health', BUILT_IN[5]!]
+  assert.equal(resumesAt(steps, 'check-health'), 'check-health')
 })
 
 test('a new release is started only when every step in between may run twice', () => {

@@ -7,7 +7,8 @@ import type { StepDefinition } from './load-run.ts'
 
 /** From here a deploy starts over: nothing before it depends on the release. */
 const NEW_RELEASE = 'get-new-release'
-const CLEANUP = 'remove-old-releases'
+/** Change nothing, or nothing that a second time would change. */
+const REPEATABLE: readonly string[] = ['check-health', 'remove-old-releases', 'revert-release']
 
 /** For a new attempt: at the step that ran, or at the start of a new release. */
 export function resumeAt(
@@ -24,7 +25,7 @@ export function repeatAt(definitions: readonly StepDefinition[], index: number):
   const interrupted = definitions[index]!
   if (!interrupted.builtIn) return interrupted.idempotent ? interrupted.order : null
   const newRelease = definitions.findIndex((one) => one.builtIn && one.name === NEW_RELEASE)
-  if (interrupted.name === CLEANUP || index <= newRelease) return interrupted.order
+  if (REPEATABLE.includes(interrupted.name) || index <= newRelease) return interrupted.order
   if (newRelease === -1) return null
   const isSafe = definitions.slice(newRelease, index).every((one) => one.builtIn || one.idempotent)
   return isSafe ? definitions[newRelease]!.order : null

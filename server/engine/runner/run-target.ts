@@ -2,6 +2,7 @@ import type { Executor, Unreachable } from '#adapters/executors/executor.ts'
 import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import { recordUse } from '#model/actions/credential-uses.ts'
 import type { State } from '#model/actions/status.ts'
+import { REVERT_RELEASE } from '#model/pipelines/built-in-steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
@@ -17,7 +18,9 @@ import {
   WORKER_LOST,
   withoutSecrets,
 } from './begin-target.ts'
-import type { Run, StepDefinition } from './load-run.ts'
+import type { PathsOutcome } from './check-paths.ts'
+import { afterRevert, loadRun, type Run, type StepDefinition } from './load-run.ts'
+import { markLive, markReverted } from './mark-live.ts'
 import { repeatAt } from './resume.ts'
 import { countDown, failed, type StepHandler, type StepOutcome } from './step.ts'
 import { openStepLog, type StepLog, tryAddNote } from './step-log.ts'
@@ -36,6 +39,8 @@ export type RunnerDeps = {
   /** Connects to the server; the executor is closed when the target is done. */
   reach: Reach
   handleStep: StepHandler
+  /** Whether a run starts at all. */
+  checkPaths: (targetId: number, job: JobContext) => Promise<PathsOutcome>
 }
 
 /**
@@ -43,11 +48,15 @@ export type RunnerDeps = {
  * before the next step starts, under this attempt's number: once the target is reassigned, it writes nothing more.
  */
 export async function runTarget(deps: RunnerDeps, targetId: number, job: JobContext): Promise<void> {
-  const attempt = await beginTarget(deps, targetId, job)
+  const paths = await deps.checkPaths(targetId, job)
+  if (paths.kind === 'skipped') return
+  const attempt = await beginTarget(deps, targetId, job, paths.note)
   if (!attempt) return
-  const { run } = attempt.plan
+  const { run, note } = attempt.plan
   const newMasker = createMaskers(run.secrets)
-  const target: RunningTarget = { deps, job, run, attempt, newMasker, isResumed: attempt.isReassigned }
+  const notedOrder = note === null ? null : attempt.plan.order
+  const isResumed = attempt.isReassigned
+  const target: RunningTarget = { deps, job, run, attempt, newMasker, isResumed, notedOrder }
   try {
     let order: number | null = attempt.plan.order
     while (order !== null) order = await runStep(target, order)
@@ -67,6 +76,8 @@ type RunningTarget = {
   /** For the logs of its steps: the secrets are the same for all. */
   newMasker: () => Masker
   isResumed: boolean
+  /** The step whose log has got a note at the start of this attempt. */
+  notedOrder: number | null
   executor?: Executor
   /** The step that runs. */
   step?: StepDefinition
@@ -79,8 +90,7 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
   target.step = step
   const outcome = await performStep(target, step).catch((error) => crashed(target, step, error))
   target.isResumed = false
-  const isActivated = outcome.kind === 'done' && step.builtIn && step.name === 'activate-new-release'
-  const alongside = isActivated ? (trx: Transaction) => markLive(trx, run) : undefined
+  const alongside = outcome.kind === 'done' ? switched(run, step) : undefined
   const next = run.steps.find((one) => one.order === order + 1)
   if (outcome.kind === 'done' && next) {
     const handsOver = job.isDraining()
@@ -88,21 +98,33 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
     const isCancelled = await retryOutage(complete, job.signal)
     if (!isCancelled && handsOver) throw new HandOver('The worker drains.')
     if (!isCancelled) return next.order
-    await retryOutage(() => attempt.end(next.order, CANCELLED, alongside), job.signal)
-  } else {
-    const end = endOf(target, step, outcome)
-    await retryOutage(() => attempt.end(order, end, alongside), job.signal)
+    await retryOutage(() => attempt.end(next.order, CANCELLED), job.signal)
+    return null
   }
-  return null
+  const end = endOf(target, step, outcome)
+  const explain = (trx: Transaction, note: string) => tryAddNote(trx, { ...attempt, stepOrder: order }, note)
+  const back = await retryOutage(() => attempt.end(order, end, alongside, explain), job.signal)
+  if (back !== null) await goBack(target)
+  return back
 }
 
-/** From the first server that serves it on, even if later steps fail: it can be rolled back. */
-async function markLive(trx: Transaction, { actionId, application }: Run): Promise<void> {
-  await trx
-    .updateTable('applications')
-    .set({ live_action_id: actionId })
-    .where('id', '=', application!.id)
-    .execute()
+/** What is stored with a step that has switched `current`. */
+function switched(run: Run, { builtIn, name }: StepDefinition) {
+  if (!builtIn) return undefined
+  if (name === 'activate-new-release') return (trx: Transaction) => markLive(trx, run)
+  return name === REVERT_RELEASE.name ? (trx: Transaction) => markReverted(trx, run) : undefined
+}
+
+/** The target continues with the steps that were added to it; on another worker if this one stops. */
+async function goBack(target: RunningTarget): Promise<void> {
+  const { deps, job, attempt, executor } = target
+  if (job.signal.aborted) throw job.signal.reason
+  const run = await retryOutage(() => loadRun(deps.db, deps.box, attempt.targetId), job.signal)
+  if ('kind' in run) throw new Error(run.message)
+  target.run = run
+  // The connection may be what failed.
+  target.executor = undefined
+  await executor?.close()
 }
 
 /** How the target ends with this outcome. Throws when the job goes back to the queue, or is no longer ours. */
@@ -157,7 +179,9 @@ function logCrash({ deps, newMasker, attempt, step }: RunningTarget, thrown: unk
 
 async function performStep(target: RunningTarget, step: StepDefinition): Promise<StepOutcome> {
   const { deps, job, attempt, newMasker } = target
-  const log = await openStepLog(deps.db, { ...attempt, stepOrder: step.order }, newMasker, job.signal)
+  const isEmpty = attempt.attempt === 1 && target.notedOrder !== step.order
+  const owner = { ...attempt, stepOrder: step.order }
+  const log = await openStepLog(deps.db, owner, newMasker, job.signal, { isEmpty })
   try {
     const outcome = await handleStep(target, step, log)
     if (outcome.kind === 'failed' && outcome.message) await log.line(outcome.message)
@@ -170,8 +194,11 @@ async function performStep(target: RunningTarget, step: StepDefinition): Promise
 }
 
 async function handleStep(target: RunningTarget, step: StepDefinition, log: StepLog): Promise<StepOutcome> {
-  const { deps, job, run, attempt, isResumed } = target
-  const signal = AbortSignal.any([job.signal, attempt.cancelled])
+  const { deps, job, attempt, isResumed } = target
+  const isRevert = step.order === target.run.revertOrder
+  // Going back is finished once it has begun; what follows it can be cancelled.
+  const signal = isRevert ? job.signal : AbortSignal.any([job.signal, attempt.cancelled])
+  const run = step.order > (target.run.revertOrder ?? Infinity) ? afterRevert(target.run) : target.run
   if (signal.aborted) return { kind: 'stopped' }
   if (!target.executor) {
     const { credentialId } = run.server

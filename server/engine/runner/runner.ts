@@ -2,14 +2,14 @@
 // stores every move (target-lifecycle.ts), executors run commands on the server, step-logs store what they print.
 import { join } from 'node:path'
 import type { Connect } from '#adapters/executors/connect.ts'
-import type { Remote } from '#adapters/repositories/address.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
-import type { RemoteVerdict } from '#adapters/repositories/resolve.ts'
 import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
+import { allowRemote } from '#manage/applications/allow-remote.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
+import { checkPaths } from './check-paths.ts'
 import { type Reach, type RunnerDeps, runTarget } from './run-target.ts'
 import { createStepHandler } from './step-handlers.ts'
 
@@ -27,36 +27,17 @@ export async function openRunner(
     folder: join(options.home, 'repositories', 'mirrors'),
     allowRemote: (remote, applicationId) => allowRemote(db, options.guard, remote, applicationId),
   })
+  const lifecycle = await openTargetLifecycle(options)
   const deps: RunnerDeps = {
     db,
     box,
     log,
-    lifecycle: await openTargetLifecycle(options),
+    lifecycle,
+    checkPaths: (targetId, job) => checkPaths({ db, box, log, lifecycle, repositories }, targetId, job),
     reach: createReach(db, options.connect),
     handleStep: createStepHandler({ db, repositories }),
   }
   return { run: (targetId: number, job: JobContext) => runTarget(deps, targetId, job) }
-}
-
-/**
- * Which repositories may be fetched: those on hosts that Gantry may reach at all and, because it would read
- * files of this machine, `file:` only for applications of instance administrators.
- */
-async function allowRemote(
-  db: Database,
-  guard: AddressGuard,
-  remote: Remote,
-  applicationId: number,
-): Promise<RemoteVerdict> {
-  if (remote.host !== null) return guard.check(remote.host)
-  const creator = await db
-    .selectFrom('applications')
-    .innerJoin('users', 'users.id', 'applications.created_by')
-    .select('users.is_instance_admin')
-    .where('applications.id', '=', applicationId)
-    .executeTakeFirst()
-  if (creator?.is_instance_admin) return { kind: 'allowed' }
-  return { kind: 'refused', message: 'Only instance administrators may use repositories on this machine.' }
 }
 
 /** Connects, and pins the host key of a server that has none yet. */

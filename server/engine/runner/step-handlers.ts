@@ -1,14 +1,18 @@
 import type { Repositories } from '#adapters/repositories/repositories.ts'
-import { activateRelease } from '#model/deploy/activate-new-release.ts'
+import { activateRelease, readLiveBefore } from '#model/deploy/activate-new-release.ts'
 import { checkAppEnvironment } from '#model/deploy/check-app-environment.ts'
 import { takeLock } from '#model/deploy/get-new-release.ts'
-import { releasesToRemove, removeReleases } from '#model/deploy/remove-old-releases.ts'
+import type { DeployCommand } from '#model/deploy/layout.ts'
+import { MEASURE_MS, measureReleases, readSizes } from '#model/deploy/measure-releases.ts'
+import { readRemoved, releasesToRemove, removeReleases } from '#model/deploy/remove-old-releases.ts'
+import { revertRelease } from '#model/deploy/revert-release.ts'
 import { applicationCommand } from '#model/deploy/shell.ts'
 import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
+import { checkHealth } from './check-health.ts'
 import { attemptOf, createGetNewRelease, findReleases } from './get-new-release.ts'
-import { replaceReleases } from './releases-on-disk.ts'
+import { type Disk, findUnmeasured, hideReleases, recordSizes, replaceReleases } from './releases-on-disk.ts'
 import {
   baseOf,
   DONE,
@@ -30,10 +34,14 @@ export function createStepHandler(deps: { db: Database; repositories: Repositori
       runApplicationCommand(context, 'install-dependencies', context.run.application!.installCommand),
     'build-application': (context) =>
       runApplicationCommand(context, 'build-application', context.run.application!.buildCommand),
-    'activate-new-release': (context) => {
-      const { run } = context
-      return runCommand(context, activateRelease(baseOf(run), attemptOf(context), run.releaseName!))
+    'activate-new-release': activateNewRelease,
+    'revert-release': async (context) => {
+      const { releaseName, liveBefore } = context.run
+      if (!liveBefore?.release) return failed('FAILED', NOTHING_BEFORE)
+      const releases = { release: releaseName!, before: liveBefore.release }
+      return runCommand(context, revertRelease(baseOf(context.run), attemptOf(context), releases))
     },
+    'check-health': checkHealth,
     'remove-old-releases': (context) => removeOldReleases(deps.db, context),
   } satisfies Record<DeployStep, StepHandler>
 
@@ -49,6 +57,31 @@ export function createStepHandler(deps: { db: Database; repositories: Repositori
     if (!Object.hasOwn(handlers, step.name)) return failed('FAILED', `Unknown built-in step: ${step.name}.`)
     return handlers[step.name as DeployStep](context)
   }
+}
+
+const NOTHING_BEFORE =
+  'Nothing was live on this server before this run: there is no release to go back to, and the new one stays.'
+
+async function activateNewRelease(context: StepContext): Promise<StepOutcome> {
+  const { run } = context
+  const activate = activateRelease(baseOf(run), attemptOf(context), run.releaseName!)
+  const { outcome, output } = await runAndRead(context, activate)
+  const release = readLiveBefore(output)
+  if (outcome.kind === 'done') run.liveBefore = { release, action_id: null, commit_sha: null }
+  return outcome
+}
+
+/** What the command prints goes to the log, too. */
+async function runAndRead(context: StepContext, command: DeployCommand) {
+  const chunks: Buffer[] = []
+  const outcome = await runCommand(context, {
+    ...command,
+    onOutput(chunk) {
+      chunks.push(chunk)
+      return context.write(chunk)
+    },
+  })
+  return { outcome, output: Buffer.concat(chunks).toString() }
 }
 
 async function runApplicationCommand(
@@ -71,13 +104,39 @@ async function removeOldReleases(db: Database, context: StepContext): Promise<St
   const found = await findReleases(context)
   if ('kind' in found) return found
   const disk = { applicationId: run.application!.id, serverId: run.server.id }
-  const onDisk = found.releases.map(({ name }) => name)
-  await retryOutage(() => replaceReleases(db, disk, onDisk), context.signal)
+  await retryOutage(() => replaceReleases(db, disk, found.releases), context.signal)
   const { deploymentsKeep } = run.application!
   const names = releasesToRemove(found, deploymentsKeep)
-  if (names.length > 0) return runCommand(context, removeReleases(baseOf(run), attemptOf(context), names))
-  await context.line(
-    `Nothing to remove: keeping ${found.releases.length} of up to ${deploymentsKeep} releases.`,
-  )
+  if (names.length === 0) {
+    const count = found.releases.length
+    const kept =
+      count > deploymentsKeep
+        ? `${count} releases, one of them for going back`
+        : `${count} of up to ${deploymentsKeep} releases`
+    await context.line(`Nothing to remove: keeping ${kept}.`)
+  } else {
+    // Not all of them: one may be live by now, or another deploy has started and removes them.
+    const remove = removeReleases(baseOf(run), attemptOf(context), names)
+    const { outcome, output } = await runAndRead(context, remove)
+    if (outcome.kind === 'stopped') return outcome
+    await retryOutage(() => hideReleases(db, disk, readRemoved(output)), context.signal)
+    if (outcome.kind !== 'done') return outcome
+  }
+  return measureNewReleases(db, context, disk)
+}
+
+/** The step is done even if they cannot be measured. */
+async function measureNewReleases(db: Database, context: StepContext, disk: Disk): Promise<StepOutcome> {
+  const names = await retryOutage(() => findUnmeasured(db, disk), context.signal)
+  if (names.length === 0) return DONE
+  const output: Buffer[] = []
+  const measured = await runCommand(context, {
+    ...measureReleases(baseOf(context.run), names),
+    onOutput: (chunk: Buffer) => void output.push(chunk),
+    timeoutMs: Math.min(MEASURE_MS, context.leftMs()),
+  })
+  if (measured.kind === 'stopped') return measured
+  const sizes = readSizes(Buffer.concat(output).toString())
+  await retryOutage(() => recordSizes(db, disk, sizes), context.signal)
   return DONE
 }

@@ -8,15 +8,19 @@ import type { Masker } from '#platform/masking/mask-stream.ts'
 
 export type StepLog = ReturnType<typeof createLogWriter>
 
-/** The log of a step, behind the output of earlier attempts. Fails once another attempt owns the target. */
+/**
+ * The log of a step, behind what it has already: output of earlier attempts, or a note. Fails once another attempt owns the
+ * target.
+ */
 export async function openStepLog(
   db: Database,
   owner: LogOwner,
   newMasker: () => Masker,
   signal: AbortSignal,
+  { isEmpty }: { isEmpty: boolean },
 ): Promise<StepLog> {
   return createLogWriter({
-    startOffset: owner.attempt === 1 ? 0 : (await retryOutage(() => endOfLog(db, owner), signal)).offset,
+    startOffset: isEmpty ? 0 : (await retryOutage(() => endOfLog(db, owner), signal)).offset,
     newMasker,
     store: (chunk) => retryOutage(() => append(db, owner, chunk), signal),
   })

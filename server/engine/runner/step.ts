@@ -39,7 +39,7 @@ const GRACE_MS = 10_000
 /** When the worker stops: it has waited already, and must exit soon. */
 const STOPPING_GRACE_MS = 1_000
 
-type Command = Partial<CommandRequest> & Pick<CommandRequest, 'command' | 'environment'>
+export type Command = Partial<CommandRequest> & Pick<CommandRequest, 'command' | 'environment'>
 
 /** For `StepContext.leftMs`. */
 export function countDown(timeoutSeconds: number, clock = () => performance.now()): () => number {
@@ -53,22 +53,27 @@ export function countDown(timeoutSeconds: number, clock = () => performance.now(
 
 /** Runs a command as the step, or as a part of it. */
 export async function runCommand(context: StepContext, command: Command): Promise<StepOutcome> {
-  const { step, signal } = context
   const timeoutMs = context.leftMs()
-  if (timeoutMs === 0) return timedOut(step)
-  const end = await context.executor.run({
+  if (timeoutMs === 0) return timedOut(context.step)
+  return outcomeOf(await execute(context, { timeoutMs, ...command }), context.step)
+}
+
+/** For a step that reads the end of a command itself. */
+export function execute(
+  { step, signal, executor, write }: StepContext,
+  command: Command & Pick<CommandRequest, 'timeoutMs'>,
+): Promise<CommandEnd> {
+  return executor.run({
     workingFolder: null,
     runAsUser: step.runAsUser,
-    onOutput: context.write,
+    onOutput: write,
     signal,
-    timeoutMs,
     graceMs: () => (isStopping(signal) ? STOPPING_GRACE_MS : GRACE_MS),
     ...command,
   })
-  return outcomeOf(end, step)
 }
 
-function outcomeOf(end: CommandEnd, step: StepDefinition): StepOutcome {
+export function outcomeOf(end: CommandEnd, step: StepDefinition): StepOutcome {
   switch (end.kind) {
     case 'exited':
       return end.code === 0 ? DONE : failed('FAILED', `The command exited with code ${end.code}.`)
@@ -107,6 +112,15 @@ export function baseOf({ server, application }: Run): string {
 
 /** Runs a command that a user wrote, in the folder of the release when there is one. */
 export async function runCustomCommand(context: StepContext, command: string): Promise<StepOutcome> {
+  const prepared = await prepareCustomCommand(context, command)
+  return prepared.kind === 'ready' ? runCommand(context, prepared.command) : prepared
+}
+
+/** Writes to the log which variables it leaves out. */
+export async function prepareCustomCommand(
+  context: StepContext,
+  command: string,
+): Promise<{ kind: 'ready'; command: Command } | StepOutcome> {
   const { run } = context
   const { application, deployment } = run
   const release = run.hasRelease ? run.releaseName : null
@@ -130,9 +144,6 @@ export async function runCustomCommand(context: StepContext, command: string): P
   })
   if (prepared.kind === 'too-large') return failed('FAILED', prepared.message)
   for (const note of prepared.notes) await context.line(note)
-  return runCommand(context, {
-    command,
-    environment: prepared.environment,
-    workingFolder: paths?.release ?? null,
-  })
+  const { environment } = prepared
+  return { kind: 'ready', command: { command, environment, workingFolder: paths?.release ?? null } }
 }

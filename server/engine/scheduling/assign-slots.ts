@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
 import { isEnd, SKIPPED, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
 import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
+import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
+import { completeHeld, planReturns } from './resolve-held.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
-import { actionState, endSteps, readyTargets, skippedTargets } from './states.ts'
+import { actionState, endSteps, REVERTING, readyTargets, skippedTargets } from './states.ts'
 import { storeWaiting } from './store-moves.ts'
 
 /** `worker`: the name of the only workers that may run it; null for all. */
@@ -50,6 +52,7 @@ export async function assignSlots(
       pass,
       slotted.flatMap(({ targets, maxFailed }) => skippedTargets(targets, maxFailed)),
     )
+    await completeHeld(pass)
     const ready = slotted.flatMap(({ targets }) => readyTargets(targets))
     for (const { serverId } of ready) servers.add(serverId)
     queued.push(...(await assignServerSlots(pass, takeAll(servers), ready)))
@@ -105,7 +108,7 @@ async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<num
       where pipeline_id = p.id and status in ('queued', 'waiting') and not has_place
       order by id limit greatest(free, 0)
     ) as next
-    where p.id = any(${pipelineIds}::bigint[])`.execute(trx)
+    where p.id = ${anyId(pipelineIds)}`.execute(trx)
   return rows.map((row) => row.id)
 }
 
@@ -133,10 +136,13 @@ async function assignServerSlots(
   if (serverIds.length === 0) return []
   const servers = await serverSlots(pass.trx, serverIds)
   const waiting = servers.flatMap((server) => server.waiting)
-  const actions = await pass.load(waiting.map(({ actionId }) => actionId))
+  const heldIds = servers.flatMap((server) => server.held)
+  const actions = await pass.load([...waiting.map(({ actionId }) => actionId), ...heldIds])
+  const back = await planReturns(pass)
   const waitingIds = new Set(waiting.map(({ targetId }) => targetId))
   const candidates = [
     ...ready,
+    ...back.keys(),
     ...actions.flatMap((action) => action.targets.filter((target) => waitingIds.has(target.id))),
   ].sort((a, b) => a.actionId - b.actionId)
   const workers = servers.some((server) => server.isLocal) ? await pass.workers() : []
@@ -145,14 +151,18 @@ async function assignServerSlots(
   const queued: TargetJob[] = []
   for (const target of candidates) {
     const place = places.get(target.serverId)
+    const left = free.get(target.serverId) ?? 0
+    const steps = back.get(target)
+    // It stays held until there is a slot, and a worker.
+    if (steps && (place?.kind === 'none' || left <= 0)) continue
     if (place?.kind === 'none') {
       wait(pass, target, 'WAITING_WORKER')
       continue
     }
-    const left = free.get(target.serverId) ?? 0
     free.set(target.serverId, left - 1)
     if (left > 0) {
-      pass.moveTarget(target, QUEUED)
+      if (steps) await pass.endTarget(target, REVERTING, steps)
+      else pass.moveTarget(target, QUEUED)
       queued.push({ targetId: target.id, worker: place?.kind === 'worker' ? place.name : null })
     } else {
       wait(pass, target, 'WAITING_CONCURRENCY_TARGET')
@@ -169,6 +179,8 @@ type ServerSlots = PlacedServer & {
   id: number
   free: number
   waiting: { targetId: number; actionId: number }[]
+  /** Actions whose target on this server is done, and may have to go back. */
+  held: number[]
 }
 
 /** How many slots these servers have free, and which targets wait for them, or for a worker. */
@@ -182,11 +194,14 @@ async function serverSlots(trx: Transaction, serverIds: number[]): Promise<Serve
         union
         (select id, action_id from targets where server_id = s.id and status_reason_code = 'WAITING_WORKER'
           order by action_id limit ${UNLIMITED_PER_PASS})
-      ) as next), '[]') as waiting
+      ) as next), '[]') as waiting,
+      array(select distinct action_id from targets where server_id = s.id and status = 'in-progress'
+        and status_reason_code = 'PENDING') as held
     from servers s
     cross join lateral (
       select greatest(0, case s.max_parallel_actions when 0 then ${UNLIMITED_PER_PASS} else s.max_parallel_actions -
-        (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')) end) as free
+        (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')
+          and status_reason_code <> 'PENDING') end) as free
     ) as slots
     where s.id = any(${serverIds}::bigint[])`.execute(trx)
   return rows
@@ -200,7 +215,7 @@ async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAction[]>
   await pass.flush()
   const ended = new Map(pass.loaded().flatMap((one) => (isEnd(one.status) ? [[one.id, one.status]] : [])))
   const { rows } = await sql<{ id: number }>`
-    select id from actions where parent_id = any(${[...ended.keys()]}::bigint[]) and status = 'pending'`.execute(
+    select id from actions where parent_id = ${anyId([...ended.keys()])} and status = 'pending'`.execute(
     pass.trx,
   )
   const children = await pass.load(rows.map((row) => row.id))

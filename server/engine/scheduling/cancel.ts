@@ -5,6 +5,7 @@ import type { Listener } from '#platform/database/listen.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
+import { isHeld } from './held-targets.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 import { endSteps } from './states.ts'
 import { releaseJobs } from './stranded-targets.ts'
@@ -45,6 +46,9 @@ export function cancelAction(
       update actions set cancelled_at = coalesce(cancelled_at, ${pass.at}), cancelled_by = coalesce(cancelled_by, ${user.id})
       where id = ${actionId}`.execute(trx)
     const idle = action.targets.filter(({ status }) => !isEnd(status) && status !== 'in-progress')
+    action.isCancelled = true
+    for (const target of action.targets.filter(isHeld))
+      pass.moveTarget(target, { status: 'completed', reason: 'COMPLETED' })
     const steps = await pass.steps(idle)
     for (const [index, target] of idle.entries())
       await pass.endTarget(target, CANCELLED, endSteps(steps[index]!, CANCELLED, pass.at))

@@ -53,7 +53,8 @@ export async function sweepSlots(
 async function findOrphanedTargets(db: Database): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select t.id from targets t
-    where t.status in ('queued', 'in-progress') and t.updated_at < now() - interval '1 minute'
+    where t.status in ('queued', 'in-progress') and t.status_reason_code <> 'PENDING'
+      and t.updated_at < now() - interval '1 minute'
       and not exists (select from queue.job where name = ${TARGETS_JOB} and state < 'completed'
         and (data ->> 'target_id')::bigint = t.id)
     order by t.id limit 100`.execute(db)
@@ -72,9 +73,11 @@ async function findFreeSlots(db: Database): Promise<FreeSlots[]> {
           (select count(*) from actions where pipeline_id = p.id and has_place))
     ), free_servers as (
       select s.environment_id, s.id from servers s
-      where exists (select from targets where server_id = s.id and status = 'waiting')
+      where exists (select from targets where server_id = s.id and (status = 'waiting'
+          or (status = 'in-progress' and status_reason_code = 'PENDING')))
         and (s.max_parallel_actions = 0 or s.max_parallel_actions >
-          (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')))
+          (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')
+            and status_reason_code <> 'PENDING'))
     )
     select environment_id as "environmentId",
       coalesce(array_agg(id) filter (where kind = 'pipeline'), '{}') as "pipelineIds",

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
+import { anyId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Status } from '#platform/database/tables.ts'
+import { shareLoads } from '#platform/database/share-loads.ts'
 import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
@@ -39,40 +40,42 @@ export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, on
     return pass
   }
 
+  const findUnplaced = shareLoads((ids) => loadUnplaced(db, ids))
+
   return async (actionIds: readonly number[]): Promise<void> => {
-    let unplaced = await findUnplaced(db, actionIds, ['queued', 'waiting'])
+    const find = async () => {
+      const found = await Promise.all(actionIds.map((id) => findUnplaced(String(id))))
+      return found.filter((one) => one !== undefined)
+    }
+    let unplaced = await find()
     for (;;) {
       const passes = unplaced.map(({ environmentId, pipelineId }) => {
         const pass = nextPass(environmentId)
         pass.pipelineIds.add(pipelineId)
         return pass.done
       })
-      const hasLeft = await Promise.all(passes)
+      const hasLeft = await Promise.all(new Set(passes))
       if (!hasLeft.includes(true)) return
-      unplaced = await findUnplaced(db, actionIds, ['queued'])
+      unplaced = (await find()).filter(({ isNew }) => isNew)
     }
   }
 }
 
+type Unplaced = { id: number; environmentId: number; pipelineId: number; isNew: boolean }
+
 /** Where these actions need a slot; those that have one, or have ended, were scheduled by an earlier attempt. */
-async function findUnplaced(
-  db: Database,
-  actionIds: readonly number[],
-  statuses: Status[],
-): Promise<{ environmentId: number; pipelineId: number }[]> {
-  const { rows } = await sql<{ environmentId: number; pipelineId: number }>`
-    select distinct environment_id as "environmentId", pipeline_id as "pipelineId" from actions
-    where id = any(${actionIds}::bigint[]) and status = any(${statuses}::text[]) and not has_place`.execute(
-    db,
-  )
-  return rows
+async function loadUnplaced(db: Database, ids: string[]): Promise<Map<string, Unplaced>> {
+  const { rows } = await sql<Unplaced>`
+    select id, environment_id as "environmentId", pipeline_id as "pipelineId", status = 'queued' as "isNew" from actions
+    where id = ${anyId(ids.map(Number))} and status in ('queued', 'waiting') and not has_place`.execute(db)
+  return new Map(rows.map((row) => [String(row.id), row]))
 }
 
 /** Of unlimited pipelines: the new actions of the others wait. */
 async function hasQueued(db: Database, pipelineIds: readonly number[]): Promise<boolean> {
   const { rows } = await sql`
     select from pipelines p
-    where p.id = any(${pipelineIds}::bigint[]) and p.max_parallel_actions = 0
+    where p.id = ${anyId(pipelineIds)} and p.max_parallel_actions = 0
       and exists (select from actions where pipeline_id = p.id and status = 'queued' and not has_place)`.execute(
     db,
   )

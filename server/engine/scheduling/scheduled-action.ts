@@ -21,5 +21,8 @@ export type ScheduledAction = State & {
   hasSlot: boolean
   /** How many targets may fail before later batches are skipped. */
   maxFailed: number
+  /** If more fail, all servers go back to the release that was live before. */
+  revertsAll: boolean
+  isCancelled: boolean
   targets: ScheduledTarget[]
 }

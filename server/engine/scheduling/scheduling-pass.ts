@@ -80,7 +80,7 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
       Object.assign(target, next)
       if (next.status === 'in-progress') target.startedAt ??= at
     },
-    /** The target ends, and its steps with it. */
+    /** The target moves, and its steps with it; most often it ends. */
     async endTarget(target: ScheduledTarget, end: State, after: StoredStep[]): Promise<void> {
       assertMove(`target ${target.id}`, target.status, end.status)
       const [before] = await this.steps([target])
@@ -116,7 +116,8 @@ async function loadActions(
   const { rows } = await sql<ScheduledAction>`
     select a.id, a.pipeline_id as "pipelineId", a.type, a.parent_id as "parentId", a.status,
       a.status_reason_code as reason, a.created_at as "createdAt", a.started_at as "startedAt", a.has_place as "hasSlot",
-      coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed",
+      coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed", a.cancelled_at is not null as "isCancelled",
+      a.type = 'deploy' and p.on_failure = 'revert' and coalesce(p.rollout ->> 'on_failure', '') = 'revert_all' as "revertsAll",
       (select json_agg(json_build_object('id', t.id, 'actionId', t.action_id, 'batch', t.batch,
           'serverId', t.server_id, 'status', t.status, 'reason', t.status_reason_code,
           'startedAt', t.started_at) order by t.position)

@@ -1,5 +1,7 @@
 import { isEnd, SKIPPED, type State } from '#model/actions/status.ts'
 import type { ReasonCode, Status, StoredStep } from '#platform/database/tables.ts'
+import { isHeld, isOver } from './held-targets.ts'
+import { revertStep } from './revert-plan.ts'
 
 // Which states follow from others: of a step and its target, of targets and their action. Pure; the time comes from
 // the database.
@@ -10,8 +12,10 @@ type Targets = readonly (State & { batch: number })[]
 export function actionState(targets: Targets): State {
   const has = (status: Status) => targets.some((target) => target.status === status)
   if (targets.every((target) => isEnd(target.status))) return endOfAction(targets)
-  if (has('in-progress')) return { status: 'in-progress', reason: 'IN_PROGRESS' }
-  if (has('completed') || has('failed')) return { status: 'in-progress', reason: 'PENDING' }
+  if (targets.some((target) => target.reason === 'REVERTING')) return REVERTING
+  if (targets.some((target) => target.status === 'in-progress' && !isHeld(target))) return RUNNING
+  if (targets.some(isHeld) || has('completed') || has('failed'))
+    return { status: 'in-progress', reason: 'PENDING' }
   if (has('queued')) return { status: 'queued', reason: 'QUEUED' }
   const lacksWorker = targets.some((target) => target.reason === 'WAITING_WORKER')
   return { status: 'waiting', reason: lacksWorker ? 'WAITING_WORKER' : 'WAITING_CONCURRENCY_TARGET' }
@@ -27,7 +31,7 @@ function endOfAction(targets: Targets): State {
 
 /** Pending targets of the current batch: all earlier batches are over. */
 export function readyTargets<Target extends Targets[number]>(targets: readonly Target[]): Target[] {
-  const current = Math.min(...targets.flatMap(({ status, batch }) => (isEnd(status) ? [] : batch)))
+  const current = Math.min(...targets.flatMap((target) => (isOver(target) ? [] : target.batch)))
   return targets.filter((target) => target.status === 'pending' && target.batch === current)
 }
 
@@ -45,6 +49,8 @@ export function skippedTargets<Target extends Targets[number]>(
 type Steps = readonly StoredStep[]
 
 const RUNNING: State = { status: 'in-progress', reason: 'IN_PROGRESS' }
+/** Of a target that goes back to the release that was live before, and of its action. */
+export const REVERTING: State = { status: 'in-progress', reason: 'REVERTING' }
 const NOT_STARTED: State = { status: 'pending', reason: 'PENDING' }
 const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
 
@@ -90,17 +96,27 @@ export function endSteps(
   })
 }
 
-/** The end of a target, given its steps: that of the first one that failed. */
+/** The end of a target, given its steps: that of the first one that failed, unless it went back. */
 export function endOfTarget(steps: Steps): State {
+  const back = revertStep(steps)
+  if (back) return endOfRevert(steps.filter(({ order }) => order >= back.order))
   const failed = steps.find((step) => step.status === 'failed')
   return failed ? { status: 'failed', reason: failed.reason as ReasonCode } : COMPLETED
+}
+
+function endOfRevert(steps: Steps): State {
+  if (steps.every(({ status }) => status === 'completed'))
+    return { status: 'failed', reason: 'FAILED_REVERTED' }
+  const isCancelled = steps.some(({ reason }) => reason === 'FAILED_CANCELLED')
+  return { status: 'failed', reason: isCancelled ? 'FAILED_CANCELLED' : 'FAILED_REVERT' }
 }
 
 export type StepMove = { order: number; previous: Status; status: Status; reason: ReasonCode }
 
 export function stepMoves(before: Steps, after: Steps): StepMove[] {
   return after.flatMap(({ order, status, reason }, index) => {
-    const previous = before[index]!.status
+    // Steps that were just added begin as pending.
+    const previous = before[index]?.status ?? 'pending'
     return previous === status ? [] : { order, previous, status, reason }
   })
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import { recordEvents } from '#model/events/fan-out.ts'
+import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
 import { noteActions, noteTargets, noteWaiting } from './committed-moves.ts'
@@ -94,11 +95,12 @@ export async function storeWaiting(
   waiting: State,
   of: { pipelineIds: readonly number[]; except: readonly number[]; limit: number },
 ): Promise<number> {
+  // `is not true` instead of `not`: the index of those without a slot would be scanned past all that wait already.
   const { rows } = await sql<{ id: number; pipelineId: number }>`
     update actions set status = ${waiting.status}, status_reason_code = ${waiting.reason}, updated_at = ${at}
     where id = any(array(
       select a.id from actions a join pipelines p on p.id = a.pipeline_id
-      where a.pipeline_id = any(${of.pipelineIds}::bigint[]) and a.status = 'queued' and not a.has_place
+      where a.pipeline_id = ${anyId(of.pipelineIds)} and a.status = 'queued' and a.has_place is not true
         and p.max_parallel_actions > 0 and a.id <> all(${of.except}::bigint[])
       order by a.id limit ${of.limit}))
     returning id, pipeline_id as "pipelineId"`.execute(trx)

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
-import type { State } from '#model/actions/status.ts'
+import { type State, UNCHANGED } from '#model/actions/status.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
@@ -8,14 +8,18 @@ import type { JobContext } from '#platform/queue/handler.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
 import { noteSteps, type OnMoves, reportMoves } from './committed-moves.ts'
+import { decideRevert } from './decide-revert.ts'
+import { HELD, isHeld } from './held-targets.ts'
 import { findHome, RunsElsewhere, sendJobTo } from './home-worker.ts'
+import { KEEP, revertStep } from './revert-plan.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
-import { completeStep, endOfTarget, endSteps, openStep, startAt, stepMoves } from './states.ts'
+import { completeStep, endOfTarget, endSteps, openStep, REVERTING, startAt, stepMoves } from './states.ts'
 
 export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
 
-type StartPlan = { order: number; end?: State }
+/** `explain`: why the target does not go back to the earlier release when it ends here. */
+type StartPlan = { order: number; end?: State; explain?: Explain }
 
 export type BegunTarget = {
   targetId: number
@@ -26,14 +30,17 @@ export type BegunTarget = {
   isCancelled: boolean
   /** Another attempt had begun before this one. */
   isReassigned: boolean
-  /** It can be continued only on the machine of another worker, of this name. Nothing has been written. */
+  /** It can be continued only on the machine of another worker, of this name. */
   elsewhere: string | null
+  /** That worker is online, and takes jobs. */
+  isHomeOnline: boolean
 }
 
 /** Owns the target until another attempt begins. */
 export type TargetAttempt = Exclude<Awaited<ReturnType<TargetLifecycle['begin']>>, null>
 
 type Alongside = (trx: Transaction) => Promise<void>
+type Explain = (trx: Transaction, note: string) => Promise<void>
 
 /** The target belongs to another attempt; this one must not write any more. */
 export class JobReassignedError extends Error {
@@ -68,7 +75,7 @@ export async function openTargetLifecycle(deps: {
     })
   }
 
-  /** Moves an owned target to its end; its slots go to the next ones. */
+  /** Moves an owned target to its end, or holds it; its slots go to the next ones. */
   async function endTarget({ pass, action, target }: OpenTarget, end: State, steps: StoredStep[]) {
     await pass.endTarget(target, end, steps)
     const affected = {
@@ -79,7 +86,15 @@ export async function openTargetLifecycle(deps: {
     await assignSlots(pass, affected, enqueueTargets)
   }
 
-  async function endOwned(trx: Transaction, owner: BegunTarget, order: number, end: State): Promise<void> {
+  /**
+   * Ends a target that this attempt owns with one of its steps. Returns null, or the order of the step with which it goes
+   * back to the earlier release instead.
+   */
+  async function endOwned(
+    trx: Transaction,
+    owner: BegunTarget,
+    { order, end, explain }: StartPlan & { end: State },
+  ): Promise<number | null> {
     const pass = await openSchedulingPass(trx, owner.environmentId)
     const owned = await trx
       .selectFrom('targets')
@@ -89,11 +104,25 @@ export async function openTargetLifecycle(deps: {
       .where('status', '=', 'in-progress')
       .forNoKeyUpdate()
       .executeTakeFirst()
-    if (!owned) return
-    const opened = await loadTarget(pass, owner)
-    const [before] = await pass.steps([opened!.target])
+    if (!owned) return null
+    const opened = (await loadTarget(pass, owner))!
+    const [before] = await pass.steps([opened.target])
+    const back = revertStep(before!)?.order
+    // Its first result was lost.
+    if (back !== undefined && order < back) return back
     const steps = endSteps(before!, end, pass.at, order)
-    await endTarget(opened!, endOfTarget(steps), steps)
+    const { revertsAll, isCancelled } = opened.action
+    // Also when the step failed by itself, before the worker was notified.
+    const verdict = isCancelled ? KEEP : await decideRevert(trx, opened.target, steps, { order, end })
+    if (verdict.kind === 'revert') {
+      await pass.endTarget(opened.target, REVERTING, [...steps, ...verdict.steps])
+      await assignSlots(pass, { actionIds: [opened.action.id] }, enqueueTargets)
+      return verdict.steps[0]!.order
+    }
+    if (verdict.note !== null) await explain?.(trx, verdict.note)
+    const ended = endOfTarget(steps)
+    await endTarget(opened, ended.status === 'completed' && revertsAll && !isCancelled ? HELD : ended, steps)
+    return null
   }
 
   function attemptOf<Plan>(job: JobContext, begun: BegunTarget, plan: Plan) {
@@ -119,13 +148,16 @@ export async function openTargetLifecycle(deps: {
         }),
       /**
        * Ends the target with this step, and its job. The action may end with it, and the slots go to the next ones.
-       * The state of a target that another attempt owns stays as it is.
+       * The state of a target that another attempt owns stays as it is. Returns null, or the order of the step that has
+       * started instead: the target goes back to the earlier release. `explain` stores why it does not.
        */
-      end: (order: number, end: State, alongside?: Alongside) =>
+      end: (order: number, end: State, alongside?: Alongside, explain?: Explain) =>
         inJob(job, async (trx) => {
-          await endOwned(trx, begun, order, end)
+          const back = await endOwned(trx, begun, { order, end, explain })
           await alongside?.(trx)
-          await job.complete(trx)
+          if (back === null) await job.complete(trx)
+          else await moveSteps(trx, begun, (steps, at) => startAt(steps, back, at))
+          return back
         }),
       /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
       locked: <Result>(work: (trx: Transaction) => Promise<Result>): Promise<Result> =>
@@ -144,7 +176,8 @@ export async function openTargetLifecycle(deps: {
      * Begins an attempt at a target that is queued, or whose worker was lost. From here on writes of older attempts
      * are rejected. `plan` decides in the same transaction where to start; with `end` the target ends there
      * instead, and its job is completed. Null: the target is over, or waits for another worker. The same `key` is the
-     * same attempt. Throws RunsElsewhere when another worker has to continue it, unless `plan` ends it.
+     * same attempt. Throws RunsElsewhere when another worker has to continue it, unless `plan` ends it; that it goes back
+     * to the earlier release is stored before.
      */
     async begin<Plan extends StartPlan>(
       targetId: number,
@@ -155,25 +188,65 @@ export async function openTargetLifecycle(deps: {
       let release: (() => void) | undefined
       const work = inJob(job, async (trx) => {
         const begun = await beginAttempt(trx, targetId, key, deps)
-        const start = begun && (await plan(trx, begun))
-        if (!begun || !start || start.end) {
-          if (begun && start?.end) await endOwned(trx, begun, start.order, start.end)
+        let start = begun && (await plan(trx, begun))
+        let goesBack = false
+        while (begun && start?.end) {
+          const back = await endOwned(trx, begun, { ...start, end: start.end })
+          goesBack = back !== null
+          start = back === null ? null : await plan(trx, { ...begun, steps: await readSteps(trx, targetId) })
+        }
+        if (!begun || !start) {
           await job.complete(trx)
           return null
         }
-        if (begun.elsewhere !== null) throw new RunsElsewhere(begun.elsewhere)
+        if (begun.elsewhere !== null) {
+          const elsewhere = new RunsElsewhere(begun.elsewhere)
+          if (goesBack) return elsewhere
+          throw elsewhere
+        }
         await moveSteps(trx, begun, (steps, at) => startAt(steps, start.order, at))
         // A cancellation waits for this transaction, so it cannot come before the watch.
         const attempt = attemptOf(job, begun, start)
         release = attempt.release
         return attempt
       })
-      return work.catch(async (error) => {
+      try {
+        const begun = await work
+        if (begun instanceof RunsElsewhere) throw begun
+        return begun
+      } catch (error) {
         release?.()
         if (error instanceof RunsElsewhere) await sendJobTo(db, job, error.worker)
         throw error
-      })
+      }
     },
+    /** Aborts when the action is cancelled, until it is stopped. For what comes before `begin`. */
+    watchCancellation: (actionId: number) => cancellations.watch(actionId),
+    /**
+     * Ends the action of a target that waits for its worker, all its targets with it, and the job, unless something of the
+     * action has started, or ended. `verify` says under the lock whether the reason still holds.
+     */
+    skipUnchanged: (
+      targetId: number,
+      job: JobContext,
+      verify: (trx: Transaction) => Promise<'unchanged' | 'changed' | 'busy'>,
+    ): Promise<'skipped' | 'changed' | 'busy' | 'started'> =>
+      inJob(job, async (trx) => {
+        const opened = await openTarget(trx, targetId)
+        if (!opened || opened.action.startedAt !== null) return 'started'
+        const verified = await verify(trx)
+        if (verified !== 'unchanged') return verified
+        const { pass, action } = opened
+        const steps = await pass.steps(action.targets)
+        for (const [index, target] of action.targets.entries())
+          await pass.endTarget(target, UNCHANGED, endSteps(steps[index]!, UNCHANGED, pass.at))
+        pass.moveAction(action, UNCHANGED)
+        const serverIds = action.targets.map(({ serverId }) => serverId)
+        const affected = { actionIds: [action.id], pipelineIds: [action.pipelineId], serverIds }
+        await assignSlots(pass, affected, enqueueTargets)
+        await job.complete(trx)
+        return 'skipped'
+      }),
     /**
      * Ends a target that no attempt can begin, whatever its steps are, and its job. Running attempts lose it.
      * `explain` may write to the log of the first open step, under the number of an attempt made for that.
@@ -193,7 +266,8 @@ export async function openTargetLifecycle(deps: {
           const { pass, target } = opened
           const [steps] = await pass.steps([target])
           const stepOrder = openStep(steps!)?.order
-          await endTarget(opened, end, endSteps(steps!, end, pass.at, stepOrder ?? 0))
+          const ended = endSteps(steps!, end, pass.at, stepOrder ?? 0)
+          await endTarget(opened, revertStep(ended) ? endOfTarget(ended) : end, ended)
           const { attempt } = await trx
             .updateTable('targets')
             .set((eb) => ({ attempt: eb('attempt', '+', 1), attempt_key: null }))
@@ -207,7 +281,19 @@ export async function openTargetLifecycle(deps: {
   }
 }
 
-/** A pass with the action of a target that has a slot and is not over; null when there is none. */
+async function readSteps(trx: Transaction, targetId: number): Promise<StoredStep[]> {
+  const { steps } = await trx
+    .selectFrom('targets')
+    .select('steps')
+    .where('id', '=', targetId)
+    .executeTakeFirstOrThrow()
+  return steps
+}
+
+/**
+ * A pass with the action of a target that has a slot and is not over; null when there is none. A held one runs nothing, and
+ * has no slot.
+ */
 async function openTarget(trx: Transaction, targetId: number) {
   const found = await trx
     .selectFrom('targets')
@@ -218,8 +304,9 @@ async function openTarget(trx: Transaction, targetId: number) {
   if (!found) return null
   const pass = await openSchedulingPass(trx, found.environmentId)
   const opened = await loadTarget(pass, { ...found, targetId })
-  const status = opened?.target.status
-  return status === 'queued' || status === 'in-progress' ? { ...found, ...opened! } : null
+  if (!opened || isHeld(opened.target)) return null
+  const { status } = opened.target
+  return status === 'queued' || status === 'in-progress' ? { ...found, ...opened } : null
 }
 
 type OpenTarget = { pass: SchedulingPass; action: ScheduledAction; target: ScheduledTarget }
@@ -260,8 +347,9 @@ async function beginAttempt(
     )
   }
   await assignSlots(pass, { actionIds: [actionId] }, enqueueTargets)
+  const runsOn = isElsewhere ? sql`targets.worker_name` : sql`${workerName ?? null}`
   const { rows } = await sql<{ attempt: number; isOurs: boolean; isCancelled: boolean }>`
-    update targets set attempt_key = ${key}, worker_name = ${workerName ?? null}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
+    update targets set attempt_key = ${key}, worker_name = ${runsOn}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
     from targets before join actions on actions.id = before.action_id
     where targets.id = ${targetId} and before.id = targets.id
     returning targets.attempt, before.attempt_key is not distinct from ${key} as "isOurs",
@@ -269,8 +357,10 @@ async function beginAttempt(
   const { isOurs, ...begun } = rows[0]!
   const isReassigned = wasRunning && !isOurs
   const elsewhere = isElsewhere ? home.worker : null
+  const isHomeOnline =
+    elsewhere !== null && (await pass.workers()).some(({ name, draining }) => name === elsewhere && !draining)
   const [steps] = await pass.steps([target])
-  return { ...begun, targetId, actionId, environmentId, steps: steps!, isReassigned, elsewhere }
+  return { ...begun, targetId, actionId, environmentId, steps: steps!, isReassigned, elsewhere, isHomeOnline }
 }
 
 /**

@@ -1,7 +1,9 @@
 // The applications room: what is deployed, the servers that it is deployed to (manage-links.ts), and the
 // variables that its commands get (variables.ts).
+import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
+import { checkHealthStepFits, syncHealthSteps } from '#manage/pipelines/health-step.ts'
 import {
   checkCascade,
   checkDependents,
@@ -13,6 +15,7 @@ import {
 } from '#manage/pipelines/remove-pipelines.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
+import { healthCheckColumn, normalizeHealthCheck } from '#model/pipelines/health-check.ts'
 import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
@@ -45,16 +48,19 @@ export async function createApplication(
   if (!scope) return GONE
   const resolved = await resolveSource(trx, by.caller, scope, input)
   if ('kind' in resolved) return resolved
-  const { linked_resources = [], ...columns } = input
+  const { linked_resources = [], health_check, ...columns } = input
+  const check = healthCheckColumn(health_check)
   const wanted = linked_resources.map(({ resource_id }) => resource_id)
   const problem =
     (await checkLinks(trx, by.caller, scope, { applicationId: null, current: [], wanted })) ??
     checkSourceAccess(by.caller, resolved.source) ??
     (await checkFields(trx, scope, input, resolved.source))
   if (problem) return problem
+  if (check.kind === 'invalid') return check
 
   const id = await insertRow(trx, 'applications', {
     ...columns,
+    health_check: check.value,
     default_branch: input.default_branch ?? 'main',
     project_id: scope.project_id,
     environment_id: environmentId,
@@ -77,7 +83,8 @@ export async function changeApplication(
   const { scope, row: before } = held
   const resolved = await resolveSource(trx, by.caller, scope, input, before)
   if ('kind' in resolved) return resolved
-  const { linked_resources, ...columns } = input
+  const { linked_resources, health_check, ...columns } = input
+  const check = healthCheckColumn(health_check)
   const current = before.server_ids
   const wanted = linked_resources?.map(({ resource_id }) => resource_id) ?? current
   const links = await checkLinks(trx, by.caller, scope, { applicationId: id, current, wanted })
@@ -90,9 +97,13 @@ export async function changeApplication(
     (await checkFields(trx, scope, input, resolved.source, before)) ??
     links
   if (problem) return problem
+  if (check.kind === 'invalid') return check
+  const unfit = check.value && (await checkHealthStepFits(trx, { applicationId: id }))
+  if (unfit) return unfit
 
   await storeLinks(trx, scope, id, wanted)
-  await updateRow(trx, 'applications', id, columns)
+  await updateRow(trx, 'applications', id, { ...columns, health_check: check.value })
+  await syncHealthSteps(trx, { applicationId: id })
   return auditApplication.saved(trx, by, scope.organization_id, before, await findApplication(trx, id))
 }
 
@@ -154,6 +165,9 @@ const DECIDING = [
 ] as const
 
 function changesWhatRuns(input: ApplicationChange, stored: ApplicationRow): boolean {
+  const check = normalizeHealthCheck(input.health_check ?? null)
+  const isOtherCheck = check.kind === 'valid' && !isDeepStrictEqual(check.check, stored.health_check)
+  if (input.health_check !== undefined && isOtherCheck) return true
   return DECIDING.some(
     (field) => input[field] !== undefined && JSON.stringify(input[field]) !== JSON.stringify(stored[field]),
   )

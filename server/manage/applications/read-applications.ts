@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { applicationsWithActions, type EmbedDeps } from '#model/actions/embedded.ts'
+import { presentHealthCheck } from '#model/pipelines/health-check.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
@@ -44,10 +45,11 @@ export async function presentApplications(
   const ids = rows.map(({ id }) => id)
   const applications = await applicationsWithActions(deps, caller, rows[0]!.environment_id, ids)
   const seesServers = can(caller, 'server:view', scope)
-  return rows.map(({ id, folder, shared_paths, server_ids }) => ({
+  return rows.map(({ id, folder, shared_paths, health_check, server_ids }) => ({
     ...applications.get(id)!,
     folder,
     shared_paths,
+    health_check: presentHealthCheck(health_check),
     linked_resources: (seesServers ? server_ids : []).map((resource_id) => ({
       resource_type: 'server' as const,
       resource_id,

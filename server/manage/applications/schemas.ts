@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { applicationSchema } from '#model/actions/schemas.ts'
+import { healthCheckInput, healthCheckOrNull } from '#model/pipelines/health-check.ts'
 import {
   Exactly,
   IntegerOrNull,
@@ -68,6 +69,9 @@ const fields = {
       description: 'How many releases to keep on each server.',
     }),
   ),
+  health_check: healthCheckInput(
+    'How every deploy checks a new release once it is live, before old releases are removed; null: not at all.',
+  ),
   credential_id: Type.Optional(
     IntegerOrNull({
       minimum: 1,
@@ -101,6 +105,7 @@ export const applicationRecordSchema = namedObject('ApplicationRecord', {
   shared_paths: Type.Array(Type.String(), {
     description: 'Shared by all releases: `storage/` is a folder, `.env` a file.',
   }),
+  health_check: healthCheckOrNull('How every deploy checks a new release once it is live; null: not at all.'),
   linked_resources: Type.Array(ref(linkedResourceSchema), {
     description: 'The servers that it is deployed to; empty for callers without `server:view`.',
   }),

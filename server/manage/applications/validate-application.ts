@@ -5,6 +5,7 @@ import { credentialFits } from '#adapters/repositories/credential-fits.ts'
 import { readSource } from '#adapters/repositories/source.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import { readSharedPaths } from '#model/deploy/shared-paths.ts'
+import { normalizeHealthCheck } from '#model/pipelines/health-check.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
@@ -69,6 +70,9 @@ export function validateApplication(input: ApplicationChange, source: SourceInpu
     if (Buffer.byteLength(input[field] ?? '') > MAX_COMMAND_BYTES)
       errors.add(field, 'must not be longer than 64 KiB')
   }
+  const check = normalizeHealthCheck(input.health_check ?? null)
+  if (check.kind === 'invalid')
+    for (const [field, messages] of Object.entries(check.errors)) errors.add(field, messages[0]!)
   const paths = readSharedPaths(input.shared_paths ?? [])
   if (paths.kind === 'invalid')
     for (const { index, message } of paths.problems) errors.add(`shared_paths.${index}`, message)

@@ -182,7 +182,7 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
       const { desired } = change
       const { name, body, path } = desired
       const deps = { ...by, receiver: await by.checkReceiver(change) }
-      const input = { type: path.at(-2), body: { name, ...body } } as NewHook
+      const input = { type: path.at(-2), body: { name, ...hookInput(by, body) } } as NewHook
       const outcome = await createHook(by.trx, deps, parentId(by, desired), input)
       // A secret that the document gives is not returned.
       const isGiven = 'secret' in body && body.secret !== undefined
@@ -193,7 +193,7 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
     async update(by, change) {
       const { path } = change.desired
       const deps = { ...by, receiver: await by.checkReceiver(change) }
-      const input = { type: path.at(-2), body: changedFields(change) } as HookChange
+      const input = { type: path.at(-2), body: hookInput(by, changedFields(change)) } as HookChange
       const outcome = await changeHook(by.trx, deps, String(change.stored!.id), input)
       if (outcome.kind === 'done' && outcome.secret !== undefined)
         by.onHook({ path, row: outcome.row, secret: outcome.secret, isNew: false })
@@ -225,6 +225,12 @@ function parentId(by: ApplyContext, resource: Resource): number {
 function credentialId(by: ApplyContext, name: string | null | undefined) {
   if (name === undefined) return {}
   return { credential_id: name === null ? null : idAt(by, credentialPath(name)) }
+}
+
+function hookInput(by: ApplyContext, body: Bodies['hook']) {
+  if (!('credential' in body)) return body
+  const { credential, ...fields } = body
+  return { ...fields, ...credentialId(by, credential) }
 }
 
 function applicationInput(by: ApplyContext, path: readonly string[], body: Bodies['application']) {

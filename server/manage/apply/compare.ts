@@ -4,6 +4,8 @@ import { normalizeCredential } from '#manage/credentials/normalize-credential.ts
 import { columnsOf, type HookChange } from '#manage/hooks/hook-columns.ts'
 import { normalizeServer } from '#manage/servers/normalize-server.ts'
 import { wholeRetention } from '#model/inventory/retention.ts'
+import { type HealthCheckInput, normalizeHealthCheck } from '#model/pipelines/health-check.ts'
+import { wholeRollout } from '#model/pipelines/rollout.ts'
 import { parseExactly } from '#platform/exact-json.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { Path } from './problems.ts'
@@ -94,23 +96,35 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
       ...(credential !== undefined && { credential }),
     }
   },
-  application: ({ servers, ...given }) => ({ ...given, ...(servers && { servers: sorted(servers) }) }),
-  pipeline: ({ rollout, run_after, ...given }) => ({
+  application: ({ servers, health_check, ...given }) => ({
     ...given,
-    ...(rollout !== undefined && { rollout: rollout && { max_failed: 0, ...rollout } }),
+    ...withDefaults(health_check),
+    ...(servers && { servers: sorted(servers) }),
+  }),
+  pipeline: ({ rollout, run_after, health_check, ...given }) => ({
+    ...given,
+    ...withDefaults(health_check),
+    ...(rollout !== undefined && { rollout: wholeRollout(rollout) }),
     ...(run_after && { run_after: sorted(run_after) }),
   }),
   hook(body, { hook }) {
     const columns: Fields = columnsOf({ type: hook!.type, body } as HookChange, hook)
     for (const field of ['settings', 'trigger_when'])
       if (columns[field] !== undefined) columns[field] = parseExactly(columns[field] as string)
-    const { secret, action_type, ...given } = body as Fields
+    const { secret, action_type, credential, ...given } = body as Fields
     return {
       ...pickGiven(given, columns),
       ...(action_type !== undefined && { action_type }),
+      ...(credential !== undefined && { credential }),
       ...(secret !== undefined && { secret }),
     }
   },
+}
+
+function withDefaults(health_check: HealthCheckInput | null | undefined): Fields {
+  if (health_check === undefined) return {}
+  const normalized = normalizeHealthCheck(health_check)
+  return { health_check: normalized.kind === 'valid' ? normalized.check : health_check }
 }
 
 /** Where the document has a fingerprint, the first connection may have stored the whole key. */

@@ -1,4 +1,4 @@
-import type { IncomingHookChange, OutgoingHookChange } from '#model/hooks/schemas.ts'
+import type { IncomingHookChange } from '#model/hooks/schemas.ts'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { Retention } from '#platform/database/tables.ts'
 import type { Path } from './problems.ts'
@@ -6,6 +6,7 @@ import type {
   ApplicationEntry,
   CredentialEntry,
   GantryDocument,
+  OutgoingEntry,
   PipelineEntry,
   ResourceKind,
   ServerEntry,
@@ -30,7 +31,7 @@ export type Bodies = {
   variable: { value: string; hidden?: boolean }
   pipeline: Omit<PipelineEntry, 'steps' | 'hooks' | 'run_after'> & { run_after?: PipelineName[] }
   step: Omit<StepEntry, 'name'>
-  hook: IncomingHookChange | OutgoingHookChange
+  hook: IncomingHookChange | Partial<OutgoingEntry>
 }
 
 /** `path` identifies a resource by its names from the project down, in the document and in the database alike. */
@@ -73,7 +74,8 @@ export function referencesOf(resource: DesiredResource): Reference[] {
   const { type, at, body, path } = resource
   const environment = path.slice(0, 2)
   const references: Reference[] = []
-  if ((type === 'server' || type === 'application') && body.credential)
+  const namesOne = type === 'server' || type === 'application' || type === 'hook'
+  if (namesOne && 'credential' in body && body.credential)
     references.push({
       type: 'credential',
       path: credentialPath(body.credential),

@@ -55,10 +55,25 @@ const stepEntry = Exactly({
   ),
 })
 
+/** Otherwise the URL is that of `create`, or that of the preset. */
+const NEEDS_URL = {
+  if: needs('settings', { anyOf: [needs('requests'), needs('preset')] }),
+  else: needs('target_url'),
+}
+
+function needs(field: string, schema: object = {}) {
+  return { required: [field], properties: { [field]: schema } }
+}
+
+const outgoingEntry = Exactly(
+  { ...fieldsOf(outgoingHookBody, 'name', 'credential_id'), credential },
+  NEEDS_URL,
+)
+
 const hooks = Type.Optional(
   Exactly({
     incoming: ByName(incomingHookBody.properties.name, Exactly(fieldsOf(incomingHookBody, 'name'))),
-    outgoing: ByName(outgoingHookBody.properties.name, Exactly(fieldsOf(outgoingHookBody, 'name'))),
+    outgoing: ByName(outgoingHookBody.properties.name, outgoingEntry),
   }),
 )
 
@@ -222,6 +237,7 @@ export type GantryDocument = Static<typeof documentSchema>
 export type ServerEntry = Static<typeof serverEntry>
 export type ApplicationEntry = Static<typeof applicationEntry>
 export type PipelineEntry = Static<typeof pipelineEntry>
+export type OutgoingEntry = Static<typeof outgoingEntry>
 export type StepEntry = Static<typeof stepEntry>
 export type CredentialEntry = Static<typeof credentialEntry>
 export type ApplyBody = Static<typeof applyBody>

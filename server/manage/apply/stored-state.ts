@@ -2,8 +2,11 @@ import type { Selectable } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import type { Scope } from '#access/authorization/permissions.ts'
 import { applicationBody } from '#manage/applications/schemas.ts'
+import { isHealthStep } from '#manage/pipelines/health-step.ts'
 import { type HookRow, hookSecretAad, selectHooks } from '#model/hooks/present-hook.ts'
 import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
+import { presentHealthCheck } from '#model/pipelines/health-check.ts'
+import { wholeRollout } from '#model/pipelines/rollout.ts'
 import { loadSteps } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { anyOf } from '#platform/database/any-of.ts'
@@ -143,6 +146,7 @@ async function loadServersAndApplications(db: Database, state: LoadedState, ids:
     const servers = (linked.get(row.id) ?? []).map((link) => state.find('server', link.server_id).name)
     state.add('application', row, state.below('environment', row.environment_id, 'applications', row.name), {
       ...pick(row, APPLICATION_FIELDS),
+      health_check: presentHealthCheck(row.health_check),
       credential: state.credentialName(row.credential_id),
       servers: sorted(servers),
     })
@@ -179,12 +183,16 @@ async function loadPipelines(db: Database, state: LoadedState, environmentIds: n
       { path: pipelinePath(name, names.get(row.id)!), scope },
       {
         ...pick(row, PIPELINE_FIELDS),
+        rollout: wholeRollout(row.rollout),
+        health_check: presentHealthCheck(row.health_check),
         run_after: sorted(runAfter),
       },
     )
   }
   const ids = pipelines.map(({ id }) => id)
   for (const row of await loadSteps(db, ids)) {
+    // Follows from the health check.
+    if (isHealthStep(row)) continue
     const at = state.below('pipeline', row.pipeline_id, 'steps', row.name)
     state.add('step', { id: row.stepKey, name: row.name }, at, pick(row, STEP_FIELDS), {
       builtIn: row.built_in,
@@ -202,7 +210,13 @@ async function loadPipelines(db: Database, state: LoadedState, environmentIds: n
       'hook',
       row,
       state.below('pipeline', row.pipeline_id, 'hooks', row.type, row.name),
-      pick(row, ['active', 'action_type', ...HOOK_FIELDS[row.type], 'settings', 'trigger_when']),
+      {
+        ...pick(row, ['active', 'action_type', ...HOOK_FIELDS[row.type]]),
+        ...(row.type === 'outgoing' && { credential: state.credentialName(row.credential_id) }),
+        ...pick(row, ['settings', 'trigger_when']),
+        // That of a preset follows from it.
+        ...(row.settings.preset !== undefined && { target_url: null }),
+      },
       { hook: row, openSecret: state.opener(row.secret, hookSecretAad(row.id)) },
     )
 }
@@ -225,8 +239,11 @@ const CREDENTIAL_FIELDS = ['provider_code', 'base_url', 'username', 'active'] as
 const APPLICATION_FIELDS = Object.keys(
   fieldsOf(applicationBody, 'name', 'credential_id', 'linked_resources'),
 ) as (keyof Selectable<Tables['applications']>)[]
-const PIPELINE_FIELDS = ['operation', 'max_parallel_actions', 'queue_policy', 'rollout'] as const
-const STEP_FIELDS = ['description', 'command', 'run_as_user', 'timeout_seconds', 'idempotent'] as const
+const PIPELINE_FIELDS = ['operation', 'max_parallel_actions', 'queue_policy', 'on_failure'] as const
+const STEP_FIELDS = [
+  ...(['description', 'command', 'run_as_user', 'timeout_seconds'] as const),
+  ...(['idempotent', 'irreversible', 'run_on_revert'] as const),
+]
 const HOOK_FIELDS = {
   incoming: ['requires_secret', 'secret_algorithm', 'secret_header_name'],
   outgoing: ['target_url', 'verify_ssl'],

@@ -54,6 +54,10 @@ export const receiverSchema = namedObject('CatalogReceiver', {
     description:
       "Whether the hook sends the token of the application's credential. To save such a hook you need `credential:run`.",
   }),
+  credential_provider: TextOrNull({
+    description:
+      "With a preset: the provider of the credential that it needs, as `credential_id` or as the application's. Null otherwise.",
+  }),
   hook: Type.Unsafe<OutgoingHookBody>({
     type: 'object',
     additionalProperties: true,

@@ -5,9 +5,10 @@ import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { ResourceType } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { type HookUse, loadHookUses } from './hook-use.ts'
 import type { CredentialProvider } from './schemas.ts'
 
-// Which servers and applications use a credential, and who may give it to them.
+// Which servers, applications and outgoing hooks use a credential, and who may give it to them.
 
 export type UsableCredential = { id: number; provider_code: CredentialProvider; base_url: string | null }
 
@@ -78,18 +79,20 @@ export async function checkUnused(
   credentialId: number,
 ): Promise<HttpProblem | undefined> {
   const uses = await loadUses(trx, [credentialId])
-  if (uses.length === 0) return undefined
+  const hooks = await loadHookUses(trx, [credentialId])
+  if (uses.length + hooks.length === 0) return undefined
   const errors: Record<string, string[]> = {}
   for (const [type, ofType] of Map.groupBy(uses, (use) => use.type)) {
     errors[`${type}s`] = [`${listUses(type, caller, ofType)} it`]
   }
+  if (hooks.length > 0) errors.hooks = [`${listUses('hook', caller, hooks)} it`]
   const users = Object.values(errors).flat().join('; ')
   return conflict(`The credential is in use: ${users}. Give them another one first.`, errors)
 }
 
 const MAX_NAMES = 5
 
-function listUses(type: ResourceType, caller: Caller, uses: readonly Use[]): string {
+function listUses(type: ResourceType | 'hook', caller: Caller, uses: readonly (Use | HookUse)[]): string {
   const names = uses.filter((use) => can(caller, `${type}:view`, use)).map(({ name }) => name)
   const more = uses.length > Math.min(names.length, MAX_NAMES)
   const shown = [...names.slice(0, MAX_NAMES), ...(more ? ['…'] : [])].join(', ')

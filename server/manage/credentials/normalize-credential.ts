@@ -18,6 +18,8 @@ export type NormalizedCredential = StoredCredential & {
 }
 
 const NEEDS_BASE_URL: readonly CredentialProvider[] = ['gitea', 'git']
+/** Chat services have nothing public. */
+const NEEDS_TOKEN: readonly CredentialProvider[] = ['slack', 'discord']
 const HAS_USERNAME: readonly CredentialProvider[] = ['git', 'bitbucket']
 
 /** Input on top of what is stored → the columns to write, or every error at once. */
@@ -34,6 +36,8 @@ export function normalizeCredential(
     errors.username = [`is not used with ${code}, only with ${HAS_USERNAME.join(' and ')}`]
   }
   const isRedirected = stored?.auth_type === 'token' && stored.base_url !== base_url && !errors.base_url
+  if (NEEDS_TOKEN.includes(code) && (stored ? input.token === null : input.token == null))
+    errors.token = [`is required for ${code}`]
   const secret =
     code === 'ssh' ? readKey(input, !stored, errors) : readToken(input, code, isRedirected, errors)
   if (wanted.provider_code !== code) {

@@ -80,6 +80,10 @@ function checkInput({ provider_code }: CredentialRow, input: CredentialCheckBody
   const given = (['server_id', 'host', 'port', 'user'] as const).filter((field) => input[field] !== undefined)
   const extra = (fields: readonly string[], message: string) =>
     Object.fromEntries(fields.map((field) => [field, [message]]))
+  if (provider_code === 'slack' || provider_code === 'discord') {
+    const unused = repository === undefined ? given : [...given, 'repository']
+    return extra(unused, `is not used with ${provider_code}`)
+  }
   if (provider_code !== 'ssh') {
     const isMissing = provider_code === 'git' && repository === undefined
     return { ...extra(given, 'is for SSH keys'), ...(isMissing && { repository: ['is required for git'] }) }

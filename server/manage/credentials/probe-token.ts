@@ -18,7 +18,8 @@ const LIMITS = { timeoutMs: 10_000, maxBodyBytes: 256 * 1024 }
 export async function probeToken(credential: TokenToProbe, http: HttpClient): Promise<ProbeResult> {
   const url = userUrl(credential)
   const headers = { authorization: authorization(credential), accept: 'application/json' }
-  const request = { method: 'GET', url: url.href, headers, body: null, verifySsl: true, ...LIMITS }
+  const method = credential.provider === 'slack' ? 'POST' : 'GET'
+  const request = { method, url: url.href, headers, body: null, verifySsl: true, ...LIMITS }
   return describe(credential, url, await http.send(request))
 }
 
@@ -32,11 +33,16 @@ function userUrl({ provider, baseUrl }: TokenToProbe): URL {
       return new URL(`${baseUrl ?? 'https://api.bitbucket.org'}/2.0/user`)
     case 'gitea':
       return new URL(`${baseUrl}/api/v1/user`)
+    case 'slack':
+      return new URL(`${baseUrl ?? 'https://slack.com'}/api/auth.test`)
+    case 'discord':
+      return new URL(`${baseUrl ?? 'https://discord.com'}/api/v10/users/@me`)
   }
 }
 
 function authorization({ provider, username, token }: TokenToProbe): string {
   if (provider === 'gitea') return `token ${token}`
+  if (provider === 'discord') return `Bot ${token}`
   if (username === null) return `Bearer ${token}`
   return `Basic ${Buffer.from(`${username}:${token}`).toString('base64')}`
 }
@@ -45,12 +51,16 @@ function describe({ provider, token }: TokenToProbe, url: URL, outcome: SendOutc
   if (outcome.kind !== 'answered') return { ok: false, message: outcome.message, details: {} }
   const { status, body } = outcome
   const name = PROVIDERS[provider]
-  const account = status === 200 ? accountIn(createMask([token]).bytes(body)) : undefined
+  const answer = status === 200 ? readObject(createMask([token]).bytes(body)) : {}
+  const account = accountIn(answer)
   const result = (ok: boolean, message: string): ProbeResult => ({
     ok,
     message,
     details: { status, account: account ?? null },
   })
+  // Slack answers 200 to everything.
+  if (provider === 'slack' && answer.ok === false)
+    return result(false, `Slack does not accept the token: ${plain(answer.error) || 'no reason given'}.`)
   if (account !== undefined) return result(true, `${name} accepts the token: it belongs to ${account}.`)
   if (status === 401) return result(false, `${name} does not accept the token.`)
   if (status === 403) {
@@ -66,13 +76,22 @@ function describe({ provider, token }: TokenToProbe, url: URL, outcome: SendOutc
   )
 }
 
-/** The name of an account without control characters; undefined when the response is not about an account. */
-function accountIn(body: Buffer): string | undefined {
+/** The name of an account; undefined when the response is not about an account. */
+function accountIn({ login, username, nickname, user, team }: Record<string, unknown>): string | undefined {
+  const name = [login, username, nickname, user].find((one) => typeof one === 'string')
+  if (name === undefined) return undefined
+  return typeof team === 'string' ? plain(`${name} in ${team}`) : plain(name)
+}
+
+function readObject(body: Buffer): Record<string, unknown> {
   try {
-    const { login, username, nickname } = Object(JSON.parse(body.toString('utf8'))) as Record<string, unknown>
-    const name = [login, username, nickname].find((one) => typeof one === 'string')
-    return (name as string | undefined)?.replace(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ').slice(0, 100)
+    return Object(JSON.parse(body.toString('utf8'))) as Record<string, unknown>
   } catch {
-    return undefined
+    return {}
   }
+}
+
+/** Without control characters. */
+function plain(value: unknown): string {
+  return typeof value === 'string' ? value.replace(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ').slice(0, 100) : ''
 }

@@ -63,7 +63,7 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
 
   credentials.remove('/credentials/:id', {
     access: permissions('credential', 'id', 'credential:remove'),
-    description: 'Erases its secret. Returns 409 while servers or applications use it.',
+    description: 'Erases its secret. Returns 409 while servers, applications or hooks use it.',
     errors: [409],
     run: (trx, call) => removeCredential(trx, call, call.params.id, call.ifMatch),
   })

@@ -4,14 +4,25 @@ import {
   described,
   Exactly,
   Id,
+  idOf,
   Name,
   namedObject,
   TextOrNull,
   Timestamp,
+  Uuid,
   Word,
 } from '#platform/http/schemas.ts'
 
-export const CREDENTIAL_PROVIDERS = ['github', 'gitlab', 'bitbucket', 'gitea', 'git', 'ssh'] as const
+export const CREDENTIAL_PROVIDERS = [
+  'github',
+  'gitlab',
+  'bitbucket',
+  'gitea',
+  'git',
+  'ssh',
+  'slack',
+  'discord',
+] as const
 export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
 
 const fields = {
@@ -23,7 +34,7 @@ const fields = {
     TextOrNull({
       maxLength: 2048,
       description:
-        'The URL of a self-hosted instance: required for `gitea` and `git`, optional for `github`, `gitlab` and `bitbucket`. The token is sent only to this host, so changing it requires the token again.',
+        'The URL of a self-hosted instance: required for `gitea` and `git`, optional for the others with a token. The token is sent only to this host, so changing it requires the token again.',
     }),
   ),
   username: Type.Optional(
@@ -42,7 +53,8 @@ const fields = {
       pattern: '^[\\x21-\\x7e]+$',
       'x-hint': 'must be printable ASCII without spaces',
       writeOnly: true,
-      description: 'The access token. Never returned. Null, or absent on creation: public repositories only.',
+      description:
+        'The access token. Never returned. Null, or absent on creation: public repositories only. Required for `slack` and `discord`: the token of a bot.',
     }),
   ),
   private_key: Type.Optional(
@@ -88,6 +100,14 @@ export const credentialRecordSchema = namedObject('CredentialRecord', {
       name: Type.String({ description: 'The name of the resource.' }),
     }),
     { description: 'The applications and servers that use it, as far as you may see them.' },
+  ),
+  used_by_hooks: Type.Array(
+    Exactly({
+      hook_id: described(Uuid, 'The id of the hook.'),
+      name: Type.String({ description: 'The name of the hook.' }),
+      pipeline_id: idOf('pipeline that it belongs to'),
+    }),
+    { description: 'The outgoing hooks that name it as `credential_id`, as far as you may see them.' },
   ),
 })
 export type CredentialRecord = Static<typeof credentialRecordSchema>

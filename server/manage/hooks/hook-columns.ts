@@ -1,7 +1,15 @@
 import type { Updateable } from 'kysely'
-import type { HookRequest } from '#adapters/templates/compile.ts'
+import type { RequestSettings } from '#model/hooks/compile-requests.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
-import type { HookVariable, IncomingHookChange, OutgoingHookChange } from '#model/hooks/schemas.ts'
+import { EACH_STATUS_ONCE } from '#model/hooks/presets/parts.ts'
+import type {
+  HookCapture,
+  HookRequestTemplate,
+  HookVariable,
+  IncomingHookChange,
+  OutgoingHookChange,
+} from '#model/hooks/schemas.ts'
+import { DEFAULT_SIGNATURE_HEADER } from '#model/hooks/signature-headers.ts'
 import type { HooksTable } from '#platform/database/tables.ts'
 
 // Input → the columns that it sets. A missing field keeps what is stored, or takes its default in a new hook; a
@@ -30,10 +38,10 @@ function incomingColumns(input: IncomingHookChange, stored?: HookRow): Updateabl
     secret_header_name:
       input.secret_header_name ??
       stored?.secret_header_name ??
-      (keepsSignature ? 'X-Hub-Signature-256' : null),
+      (keepsSignature ? DEFAULT_SIGNATURE_HEADER : null),
     ...((input.settings || !stored) && { settings: JSON.stringify(incomingSettings(input.settings)) }),
     ...((input.trigger_when || !stored) && {
-      trigger_when: JSON.stringify({ conditions: input.trigger_when?.conditions ?? [] }),
+      trigger_when: JSON.stringify(incomingTrigger(input.trigger_when)),
     }),
   }
 }
@@ -42,12 +50,15 @@ function outgoingColumns(input: OutgoingHookChange, stored?: HookRow): Updateabl
   return {
     type: 'outgoing',
     ...commonColumns(input, stored),
-    target_url: input.target_url ?? stored?.target_url,
+    target_url: targetUrlOf(input, stored),
     verify_ssl: input.verify_ssl ?? stored?.verify_ssl ?? true,
+    ...(input.credential_id !== undefined && { credential_id: input.credential_id }),
     ...(input.action_type !== undefined && { action_type: input.action_type }),
     ...((input.settings || !stored) && { settings: JSON.stringify(outgoingSettings(input.settings)) }),
     ...((input.trigger_when || !stored) && {
-      trigger_when: JSON.stringify(outgoingTrigger(input.trigger_when)),
+      trigger_when: JSON.stringify(
+        outgoingTrigger(input.trigger_when, (input.settings ?? stored?.settings)?.preset !== undefined),
+      ),
     }),
   }
 }
@@ -56,7 +67,7 @@ function outgoingColumns(input: OutgoingHookChange, stored?: HookRow): Updateabl
 export function receptionOf(input: Pick<IncomingHookChange, 'settings' | 'trigger_when'>) {
   return {
     ...(input.settings && { settings: incomingSettings(input.settings) }),
-    ...(input.trigger_when && { trigger_when: { conditions: input.trigger_when.conditions ?? [] } }),
+    ...(input.trigger_when && { trigger_when: incomingTrigger(input.trigger_when) }),
   }
 }
 
@@ -64,9 +75,17 @@ export function receptionOf(input: Pick<IncomingHookChange, 'settings' | 'trigge
 export function requestOf(input: OutgoingHookChange, stored?: HookRow) {
   const settings = input.settings || !stored ? outgoingSettings(input.settings) : stored.settings
   return {
-    target_url: (input.target_url ?? stored?.target_url)!,
-    settings: settings as HookRequest['settings'] & ReturnType<typeof outgoingSettings>,
+    target_url: targetUrlOf(input, stored)!,
+    settings: settings as RequestSettings & { timeout_seconds: number },
+    credential_id: input.credential_id === undefined ? (stored?.credential_id ?? null) : input.credential_id,
   }
+}
+
+function targetUrlOf(
+  { settings, target_url }: OutgoingHookChange,
+  stored?: HookRow,
+): string | null | undefined {
+  return settings?.requests?.create.target_url ?? target_url ?? stored?.target_url
 }
 
 /** Switching a hook on again also clears the reason why it was switched off. */
@@ -92,6 +111,12 @@ function incomingSettings(settings: IncomingHookChange['settings']) {
   }
 }
 
+/** Without paths the field is absent, as it is in hooks of earlier releases. */
+function incomingTrigger(trigger: IncomingHookChange['trigger_when']) {
+  const { conditions = [], paths = [] } = trigger ?? {}
+  return { conditions, ...(paths.length > 0 && { paths }) }
+}
+
 function completeVariable({ name, path = null, type, required, default_value = null }: HookVariable) {
   return { name, path, type, required, default_value }
 }
@@ -102,11 +127,40 @@ function outgoingSettings(settings: OutgoingHookChange['settings']) {
     request_body = null,
     request_method = 'POST',
     timeout_seconds = 15,
+    capture = [],
+    requests,
+    preset,
   } = settings ?? {}
-  return { request_headers, request_body, request_method, timeout_seconds }
+  if (preset) return { preset, timeout_seconds }
+  // Without them the fields are absent, as they are in hooks of earlier releases.
+  const captured = { ...(capture.length > 0 && { capture: capture.map(completeCapture) }) }
+  if (!requests) return { request_headers, request_body, request_method, timeout_seconds, ...captured }
+  const { create, update, update_after_create = false } = requests
+  return {
+    timeout_seconds,
+    ...captured,
+    requests: { create: completeRequest(create), update: completeRequest(update), update_after_create },
+  }
 }
 
-function outgoingTrigger(trigger: OutgoingHookChange['trigger_when']) {
-  const { events = ['action.status_changed'], conditions = [], scope = 'pipeline' } = trigger ?? {}
+function completeCapture({ type = 'string', required = true, hidden = false, ...capture }: HookCapture) {
+  return { ...capture, type, required, hidden }
+}
+
+function completeRequest({
+  method = 'POST',
+  target_url,
+  request_headers = [],
+  request_body = null,
+}: HookRequestTemplate) {
+  return { method, target_url, request_headers, request_body }
+}
+
+function outgoingTrigger(trigger: OutgoingHookChange['trigger_when'], hasPreset: boolean) {
+  const {
+    events = hasPreset ? EACH_STATUS_ONCE : ['action.status_changed'],
+    conditions = [],
+    scope = 'pipeline',
+  } = trigger ?? {}
   return { events, conditions, scope }
 }

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
 import { type Actor, type Requester, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
+import type { RequestSettings } from '#model/hooks/compile-requests.ts'
 import { type HookRow, hookSecretAad, REMOVED_HOOK, urlTokenAad } from '#model/hooks/present-hook.ts'
 import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
@@ -22,6 +23,8 @@ import {
 } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { MASK } from '#platform/masking/masked.ts'
+import { checkNamed, type NamedCredential } from './check-token.ts'
+import { expandRequest } from './expand-request.ts'
 import { columnsOf, type HookChange, requestOf } from './hook-columns.ts'
 import { findHook } from './read-hooks.ts'
 import { checkRequest, validateIncoming, validateOutgoing } from './validate-hook.ts'
@@ -69,6 +72,7 @@ export async function createHook(trx: Transaction, by: HookDeps, pipelineId: num
       url_token: token === undefined ? null : by.box.seal(token, urlTokenAad(id)),
       url_token_hash: token === undefined ? null : hashToken(token),
       ...(columnsOf(input) as Pick<Insertable<HooksTable>, 'type' | 'name' | 'settings' | 'trigger_when'>),
+      ...(await presetTarget(trx, pipeline.id, input)),
     })
     .execute()
   const row = (await findHook(trx, input.type, id))!
@@ -98,6 +102,7 @@ export async function changeHook(
   const secret = given ?? generated
   await updateRow(trx, 'hooks', id, {
     ...columnsOf(input, before),
+    ...(await presetTarget(trx, before.pipeline_id, input, before)),
     // The editor is the person in whose name the hook sends.
     ...(!isOnlySwitchingOff(input) && { edited_by: by.caller.id }),
     ...(secret !== undefined && {
@@ -108,6 +113,7 @@ export async function changeHook(
   })
   const row = (await findHook(trx, type, id))!
   if (row.target_url !== before.target_url) await resetHealth(trx, id)
+  if (type === 'outgoing' && row.settings.capture !== undefined) await putInOrder(trx, id)
   const isOnAgain = type === 'outgoing' && body.active === true
   await auditHook(trx, by.actor, 'changed', before, row)
   return {
@@ -177,13 +183,13 @@ const AUDITED = [
   'pipeline_id',
   'target_url',
   'verify_ssl',
+  'credential_id',
   'requires_secret',
   'secret_algorithm',
   'secret_header_name',
   'trigger_when',
 ] as const
 
-/** Header values may be keys, so they are left out. */
 export async function auditHook(
   trx: Transaction,
   actor: Actor,
@@ -192,14 +198,9 @@ export async function auditHook(
   after: HookRow | null,
 ): Promise<void> {
   const shown = (row: HookRow) => {
-    const { request_headers, ...settings } = row.settings
-    const headers = request_headers as { name: string }[] | undefined
     return {
       ...Object.fromEntries(AUDITED.map((field) => [field, row[field]])),
-      settings: {
-        ...settings,
-        ...(headers && { request_headers: headers.map(({ name }) => ({ name, value: MASK })) }),
-      },
+      settings: withoutHeaderValues(row.settings),
       secret: row.secret === null ? null : MASK,
     }
   }
@@ -218,6 +219,25 @@ export async function auditHook(
   })
 }
 
+/** Header values may be keys, so they are left out. */
+function withoutHeaderValues(settings: HookRow['settings']): HookRow['settings'] {
+  const { request_headers, requests } = settings as RequestSettings
+  const hidden = <Request extends Pick<RequestSettings, 'request_headers'>>(request: Request): Request =>
+    request.request_headers
+      ? {
+          ...request,
+          request_headers: request.request_headers.map(({ name }) => ({ name, value: MASK })),
+        }
+      : request
+  return {
+    ...settings,
+    ...hidden({ ...(request_headers && { request_headers }) }),
+    ...(requests && {
+      requests: { ...requests, create: hidden(requests.create), update: hidden(requests.update) },
+    }),
+  }
+}
+
 /** Why the caller cannot save this; undefined when they can. */
 export async function checkHook(
   trx: Transaction,
@@ -228,24 +248,52 @@ export async function checkHook(
   stored?: HookRow,
 ): Promise<HttpProblem | undefined> {
   const { type, body } = input
+  const credential = credentialOf(input, stored)
+  const named = await checkNamed(trx, caller, pipelineId, credential)
+  if (named) return named
+  const sent = type === 'outgoing' && !isOnlySwitchingOff(input) ? requestOf(body, stored) : undefined
+  // Without a URL there is nothing to compile.
   const request =
-    type === 'outgoing' && !isOnlySwitchingOff(input)
-      ? await checkRequest(trx, caller, pipelineId, requestOf(body, stored))
+    sent?.target_url || sent?.settings.preset
+      ? await checkRequest(trx, caller, pipelineId, sent, credential)
       : undefined
   if (request?.kind === 'forbidden') return request
   // Templates that were valid when they were saved must not block other changes.
-  const setsRequest = type === 'outgoing' && (body.target_url ?? body.settings) !== undefined
+  const setsRequest =
+    type === 'outgoing' && (credential.isNew || (body.target_url ?? body.settings) !== undefined)
   const found = [
     type === 'incoming'
       ? validateIncoming(body, operation, stored)
       : validateOutgoing(body, operation, stored),
     receiver ?? {},
     setsRequest && request?.kind === 'invalid' ? request.errors : {},
+    sent && !sent.target_url && !sent.settings.preset ? { target_url: ['is required'] } : {},
   ]
   const errors = new FieldErrors()
   for (const [field, messages] of found.flatMap(Object.entries<string[]>))
     for (const message of messages) errors.add(field, message)
   return errors.problem
+}
+
+/** A hook with a preset shows the URL that this leads to. */
+async function presetTarget(
+  trx: Transaction,
+  pipelineId: number,
+  { type, body }: HookChange,
+  stored?: HookRow,
+): Promise<{ target_url?: string }> {
+  const request = type === 'outgoing' ? requestOf(body, stored) : undefined
+  if (!request?.settings.preset) return {}
+  const expanded = await expandRequest(trx, pipelineId, request)
+  return expanded.kind === 'unfit' ? {} : { target_url: expanded.target_url }
+}
+
+/** The credential that the hook names once the input is stored. */
+function credentialOf({ type, body }: HookChange, stored?: HookRow): NamedCredential {
+  const given = type === 'outgoing' ? body.credential_id : undefined
+  const before = stored?.credential_id ?? null
+  const id = given === undefined ? before : given
+  return { id, isNew: id !== before }
 }
 
 async function checkLimit(trx: Transaction, pipelineId: number): Promise<HttpProblem | undefined> {
@@ -272,6 +320,15 @@ async function resetHealth(trx: Transaction, hookId: string): Promise<void> {
   await sql`
     delete from hook_health where hook_id in (
       select hook_id from hook_health where hook_id = ${hookId} for update skip locked)`.execute(trx)
+}
+
+/** From now on replays wait for their turn, also those that wait already. */
+async function putInOrder(trx: Transaction, hookId: string): Promise<void> {
+  await sql`
+    update deliveries set asked_by = null, is_redelivered = true
+    where hook_id = ${hookId} and state = 'pending' and asked_by is not null and leased_until is null`.execute(
+    trx,
+  )
 }
 
 function firstSecret({ type, body }: NewHook): string | undefined {

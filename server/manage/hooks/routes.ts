@@ -18,6 +18,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { HookType } from '#platform/database/tables.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref, Word } from '#platform/http/schemas.ts'
+import { ejectHook } from './eject-hook.ts'
 import type { HookChange } from './hook-columns.ts'
 import {
   changeHook,
@@ -28,7 +29,8 @@ import {
   rotateSecret,
 } from './manage-hooks.ts'
 import { findHook, type HookFilters, listHooks } from './read-hooks.ts'
-import { checkReceiver } from './validate-hook.ts'
+import { checkReceivers } from './validate-hook.ts'
+import { targetUrlsOf } from './validate-requests.ts'
 
 export type HookRoutes = ResourceDeps & {
   box: SecretBox
@@ -38,7 +40,11 @@ export type HookRoutes = ResourceDeps & {
 }
 
 /** What receivers get: ids in it may be larger than JavaScript's numbers. */
-export const REQUEST_BODY = ['settings', 'request_body'] as const
+export const REQUEST_BODIES = [
+  ['settings', 'request_body'],
+  ['settings', 'requests', 'create', 'request_body'],
+  ['settings', 'requests', 'update', 'request_body'],
+] as const
 
 const TYPES = [
   { type: 'incoming', word: 'Incoming', body: incomingHookBody, change: incomingHookChange, changing: '' },
@@ -143,7 +149,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       description:
         'Only this response contains `secret` in plain text. It also shows `url` and `target_url` in full, whatever else the caller may do.',
       body,
-      exactNumbersAt: REQUEST_BODY,
+      exactNumbersAt: REQUEST_BODIES,
       errors: [409],
       prepare: (call) => receiverErrors(call.body),
       run: (trx, { actor, caller, params, body }, receiver) =>
@@ -159,7 +165,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       access: permissions(of, 'hook_id', 'hook:edit'),
       description: `An object or list is replaced as a whole.${changing}`,
       body: change,
-      exactNumbersAt: REQUEST_BODY,
+      exactNumbersAt: REQUEST_BODIES,
       prepare: (call) => receiverErrors(call.body),
       run: (trx, { actor, caller, params, body, ifMatch }, receiver) => {
         const input = { type, body } as HookChange
@@ -190,6 +196,17 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       run: (trx, { actor, caller, params, body }) =>
         rotateSecret(trx, { actor, caller, box }, type, params.hook_id, body.overlap_seconds ?? 86_400),
     })
+
+    if (type === 'outgoing')
+      hooks.command('/hooks/outgoing/:hook_id/eject', {
+        access: permissions(of, 'hook_id', 'hook:edit'),
+        operationId: 'ejectOutgoingHook',
+        summary: 'Make a hook with a preset an ordinary one',
+        description:
+          'Its `effective_settings` become its `settings`, which you can then change. It sends the same as before; what the answers of the service mean beyond their status is no longer known.',
+        errors: [409],
+        run: (trx, call) => ejectHook(trx, call, call.params.hook_id),
+      })
   }
 
   /**
@@ -207,7 +224,6 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
   }
 
   async function receiverErrors(body: object) {
-    const url = 'target_url' in body ? (body.target_url as string | undefined) : undefined
-    return url === undefined ? undefined : checkReceiver(guard, url)
+    return checkReceivers(guard, targetUrlsOf(body))
   }
 }

@@ -6,7 +6,8 @@ import { GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { requestOf } from './hook-columns.ts'
 import { checkHook } from './manage-hooks.ts'
 import { findHook } from './read-hooks.ts'
-import { checkReceiver } from './validate-hook.ts'
+import { checkReceivers } from './validate-hook.ts'
+import { targetUrlsOf } from './validate-requests.ts'
 
 /** What a change of an outgoing hook's request would store. */
 export type UnsavedRequest = ReturnType<typeof requestOf> & { edited_by: number }
@@ -16,11 +17,11 @@ export async function checkUnsavedRequest(
   { db, guard }: { db: Database; guard: AddressGuard },
   caller: Caller,
   hookId: string,
-  body: Pick<OutgoingHookChange, 'target_url' | 'settings'>,
+  body: Pick<OutgoingHookChange, 'target_url' | 'settings' | 'credential_id'>,
 ): Promise<{ kind: 'valid'; request: UnsavedRequest } | HttpProblem> {
   const stored = await findHook(db, 'outgoing', hookId)
   if (!stored) return GONE
-  const receiver = body.target_url === undefined ? undefined : await checkReceiver(guard, body.target_url)
+  const receiver = await checkReceivers(guard, targetUrlsOf(body))
   const pipeline = { id: stored.pipeline_id, operation: stored.operation }
   const problem = await db
     .transaction()

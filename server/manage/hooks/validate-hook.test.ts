@@ -54,6 +54,25 @@ test('a signature cannot be in a header that HTTP clients and proxies set; a sto
     assert.deepEqual(validateIncoming({ secret_header_name }, 'deploy'), {}, secret_header_name)
 })
 
+test('the signature cannot move to a header that a condition reads', () => {
+  const stored = (header: string) => ({
+    secret_header_name: 'X-Old',
+    trigger_when: { conditions: [{ any_of: [{ header, exists: true }] }] },
+  })
+  const found = (header: string) =>
+    validateIncoming({ secret_header_name: 'X-Sig' }, 'deploy', stored(header))
+  assert.deepEqual(Object.keys(found('x-sig')), ['secret_header_name'])
+  assert.deepEqual(found('X-Other'), {})
+})
+
+test('all globs of a hook together are limited, those in groups included', () => {
+  const any_of = Array.from({ length: 8 }, () => ({ path: 'ref', matches: '*a'.repeat(128) }))
+  const found = (...more: object[]) =>
+    validateIncoming({ trigger_when: { conditions: [{ any_of }, ...more] } }, 'deploy')
+  assert.deepEqual(found(), {})
+  assert.deepEqual(Object.keys(found({ header: 'X-Ref', matches: 'a' })), ['trigger_when.conditions'])
+})
+
 test('variable names are unique, ignoring case', () => {
   const errors = errorsOf({ variables: [variable({ name: 'Branch' }), variable({ name: 'bRANCH' })] })
   assert.deepEqual(Object.keys(errors), ['settings.variables.1.name'])

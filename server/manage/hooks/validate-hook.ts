@@ -1,7 +1,6 @@
 import type { Caller } from '#access/authorization/caller.ts'
-import { can } from '#access/authorization/permissions.ts'
-import { compileRequest, type HookRequest } from '#adapters/templates/compile.ts'
 import { childOf, type NameTree } from '#adapters/templates/names.ts'
+import { allOf, compileRequests } from '#model/hooks/compile-requests.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import type {
   HookCondition,
@@ -9,33 +8,42 @@ import type {
   IncomingHookChange,
   OutgoingHookChange,
 } from '#model/hooks/schemas.ts'
-import { canCarrySignature } from '#model/hooks/signature-headers.ts'
+import { canCarrySignature, DEFAULT_SIGNATURE_HEADER } from '#model/hooks/signature-headers.ts'
 import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
-import { type PayloadPath, parsePath } from '#model/payload/payload-path.ts'
+import type { PayloadPath } from '#model/payload/payload-path.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
+import { checkTokens, type NamedCredential } from './check-token.ts'
+import { expandRequest } from './expand-request.ts'
+import type { requestOf } from './hook-columns.ts'
+import { checkConditions, checkPath, checkPathRules, headersOf } from './validate-conditions.ts'
+import { checkRequests } from './validate-requests.ts'
 
 // The rules for a hook that a schema cannot express. Each function reports every error at once.
 
 const MAX_DEFAULT_BYTES = 64 * 1024
 const MAX_LOOKUP_MS = 3_000
 
+type StoredReception = Pick<HookRow, 'secret_header_name'> & Partial<Pick<HookRow, 'trigger_when'>>
+
 /** Pure. */
 export function validateIncoming(
   input: IncomingHookChange,
-  operation: string,
-  stored?: Pick<HookRow, 'secret_header_name'>,
+  /** Of the pipeline; null: not checked. */
+  operation: string | null,
+  stored?: StoredReception,
 ): ErrorsByField {
   const errors = new FieldErrors()
-  if (input.action_type !== undefined && input.action_type !== operation)
+  if (operation !== null && input.action_type !== undefined && input.action_type !== operation)
     errors.add('action_type', `must be ${operation}, the operation of the pipeline`)
   checkHeaderName(input.secret_header_name, stored, errors)
   checkVariables(input.settings?.variables ?? [], errors)
   checkSignature(input.settings?.signature, errors)
-  checkConditions(input.trigger_when?.conditions ?? [], errors)
+  checkIncomingConditions(input, stored, errors)
+  checkPathRules(input.trigger_when?.paths ?? [], operation, errors)
   return errors.found
 }
 
@@ -43,11 +51,12 @@ export function validateIncoming(
 export function validateOutgoing(
   input: OutgoingHookChange,
   operation: string,
-  stored?: Pick<HookRow, 'action_type' | 'trigger_when'>,
+  stored?: Pick<HookRow, 'action_type' | 'trigger_when'> & Partial<Pick<HookRow, 'settings' | 'target_url'>>,
 ): ErrorsByField {
   const errors = new FieldErrors()
   checkWatchedType(input, operation, stored, errors)
-  checkConditions(input.trigger_when?.conditions ?? [], errors, checkEventPath)
+  checkRequests(input, stored, errors)
+  checkConditions(input.trigger_when?.conditions ?? [], errors, { checkKeys: checkEventPath })
   return errors.found
 }
 
@@ -56,29 +65,21 @@ export async function checkRequest(
   trx: Transaction,
   caller: Caller,
   pipelineId: number,
-  request: HookRequest,
+  request: ReturnType<typeof requestOf>,
+  credential: NamedCredential,
 ): Promise<HttpProblem | undefined> {
-  const compiled = compileRequest(request, templateNames())
-  if (compiled.kind === 'invalid') return { kind: 'invalid', errors: compiled.errors }
-  if (!compiled.request.usesAccessToken) return undefined
-  const credential = await trx
-    .selectFrom('pipelines')
-    .innerJoin('applications', 'applications.id', 'pipelines.application_id')
-    .innerJoin('credentials', 'credentials.id', 'applications.credential_id')
-    .select(['credentials.organization_id', 'credentials.auth_type'])
-    .where('pipelines.id', '=', pipelineId)
-    .executeTakeFirst()
-  if (credential?.auth_type !== 'token') {
-    const message =
-      'uses application.source_provider.access_token, but the application has no credential with a token'
-    return { kind: 'invalid', errors: { settings: [message] } }
-  }
-  if (can(caller, 'credential:run', credential)) return undefined
-  return {
-    kind: 'forbidden',
-    reason:
-      "The hook sends the token of the application's credential, which requires the permission credential:run.",
-  }
+  const expanded = await expandRequest(trx, pipelineId, request)
+  if (expanded.kind === 'unfit') return { kind: 'invalid', errors: expanded.errors }
+  const compiled = compileRequests(expanded)
+  if (compiled.kind === 'invalid')
+    return {
+      kind: 'invalid',
+      // What a user wrote of a preset's request are its options.
+      errors: request.settings.preset
+        ? { 'settings.preset': [...new Set(Object.values(compiled.errors).flat())] }
+        : compiled.errors,
+    }
+  return checkTokens(trx, caller, pipelineId, credential, allOf(compiled.requests))
 }
 
 /** Whether the receiver's address may be called at all. A name that cannot be resolved now passes: it may be later. */
@@ -91,6 +92,18 @@ export async function checkReceiver(
   const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, MAX_LOOKUP_MS, undefined).unref())
   const verdict = await Promise.race([guard.check(host), timeout])
   return verdict?.kind === 'refused' ? { target_url: [verdict.message] } : undefined
+}
+
+/** The same for all URLs of a change, by the field that each is in. */
+export async function checkReceivers(
+  guard: AddressGuard,
+  urls: readonly { field: string; url: string }[],
+): Promise<ErrorsByField | undefined> {
+  const found = await Promise.all(
+    urls.map(async ({ field, url }) => [field, (await checkReceiver(guard, url))?.target_url] as const),
+  )
+  const errors = found.filter(([, messages]) => messages !== undefined)
+  return errors.length === 0 ? undefined : (Object.fromEntries(errors) as ErrorsByField)
 }
 
 /** A pipeline has one type of actions; a resource has those of all its pipelines, including future ones. */
@@ -121,6 +134,22 @@ function checkHeaderName(
     'secret_header_name',
     `must not be ${name}, which HTTP clients and proxies set: use a header of its own, such as X-Hub-Signature-256`,
   )
+}
+
+/** Conditions never read the signature, also after the header with it is another one. */
+function checkIncomingConditions(
+  input: IncomingHookChange,
+  stored: StoredReception | undefined,
+  errors: FieldErrors,
+): void {
+  const signatureHeader = input.secret_header_name ?? stored?.secret_header_name ?? DEFAULT_SIGNATURE_HEADER
+  if (input.trigger_when) {
+    checkConditions(input.trigger_when.conditions ?? [], errors, { signatureHeader })
+  } else if (input.secret_header_name !== undefined) {
+    const conditions = (stored?.trigger_when?.conditions ?? []) as HookCondition[]
+    if (headersOf(conditions).includes(signatureHeader.toLowerCase()))
+      errors.add('secret_header_name', 'must not be a header that a condition reads')
+  }
 }
 
 function checkVariables(variables: readonly HookVariable[], errors: FieldErrors): void {
@@ -157,24 +186,6 @@ function checkSignature(
   const { scheme, ...settings } = signature
   for (const [field, message] of Object.entries(SIGNATURE_SCHEMES[scheme].checkSettings(settings)))
     errors.add(`settings.signature.${field}`, message!)
-}
-
-type CheckKeys = (keys: PayloadPath) => string | undefined
-
-function checkConditions(
-  conditions: readonly HookCondition[],
-  errors: FieldErrors,
-  checkKeys?: CheckKeys,
-): void {
-  conditions.forEach(({ path }, index) => {
-    checkPath(path, `trigger_when.conditions.${index}.path`, errors, checkKeys)
-  })
-}
-
-function checkPath(path: string, field: string, errors: FieldErrors, checkKeys?: CheckKeys): void {
-  const parsed = parsePath(path)
-  const error = parsed.kind === 'invalid' ? parsed.message : checkKeys?.(parsed.keys)
-  if (error) errors.add(field, error)
 }
 
 /** A name that no event has never matches: the hook would stay silent for no visible reason. */

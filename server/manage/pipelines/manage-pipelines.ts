@@ -1,15 +1,19 @@
 // The pipelines room: people create, change and remove pipelines (here and in remove-pipelines.ts) and their
 // steps (manage-steps.ts). What a run makes of them is in model/pipelines.
+import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import { auditorOf, type Requester } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { checkLocalAccess, type ResourceName } from '#model/inventory/local-servers.ts'
 import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
+import { healthCheckColumn } from '#model/pipelines/health-check.ts'
 import { lockEnvironmentOf, lockForChange } from '#model/pipelines/lock-environment.ts'
+import { wholeRollout } from '#model/pipelines/rollout.ts'
 import type { PipelineBody, PipelineChange } from '#model/pipelines/schemas.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
 import { conflict, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { checkHealthStepFits, syncHealthSteps } from './health-step.ts'
 import { findPipeline, type PipelineRow } from './read-pipelines.ts'
 import { checkRunAfter, storeRunAfter } from './run-after.ts'
 import { addBuiltInSteps, removeBuiltInSteps } from './step-rows.ts'
@@ -20,15 +24,20 @@ export async function createPipeline(
   trx: Transaction,
   by: Requester,
   resource: ResourceName,
-  { name, operation, max_parallel_actions, queue_policy, rollout, run_after = [] }: PipelineBody,
+  { run_after = [], on_failure = 'revert', ...body }: PipelineBody,
 ) {
+  const { name, operation, max_parallel_actions, queue_policy, rollout, health_check } = body
   const scope = await lockEnvironmentOf(trx, `${resource.type}s`, resource.id)
   if (!scope) return GONE
   const problem =
     (await checkRunAfter(trx, by.caller, scope, { id: null, name }, run_after)) ??
     (await checkLocalAccess(trx, by.caller, resource)) ??
-    checkOperation(operation, resource)
+    checkOperation(operation, resource) ??
+    checkFailure(rollout, on_failure) ??
+    checkHealthCheck(operation, health_check)
   if (problem) return problem
+  const check = healthCheckColumn(health_check)
+  if (check.kind === 'invalid') return check
 
   const id = await insertRow(trx, 'pipelines', {
     environment_id: scope.environment_id,
@@ -40,9 +49,12 @@ export async function createPipeline(
     max_parallel_actions,
     queue_policy,
     rollout: rolloutColumn(rollout),
+    on_failure,
+    health_check: check.value,
     created_by: by.caller.id,
   })
   if (operation === 'deploy') await addBuiltInSteps(trx, id)
+  await syncHealthSteps(trx, { pipelineId: id })
   await storeRunAfter(trx, scope.environment_id, id, run_after)
   return auditPipeline.saved(trx, by, scope.organization_id, null, await findPipeline(trx, id))
 }
@@ -51,23 +63,37 @@ export async function changePipeline(
   trx: Transaction,
   by: Requester,
   id: number,
-  { operation, run_after, rollout, ...columns }: PipelineChange,
+  { operation, run_after, rollout, health_check, ...columns }: PipelineChange,
   ifMatch?: string,
 ) {
   const held = await lockForChange(trx, 'pipelines', id, findPipeline, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
+  const check = healthCheckColumn(health_check)
   const problem =
     (run_after && (await checkRunAfter(trx, by.caller, scope, before, run_after))) ??
-    (isOtherRunAfter(run_after, before)
+    (isOtherRunAfter(run_after, before) || isOtherHealthCheck(check, before)
       ? await checkLocalAccess(trx, by.caller, resourceOf(before))
       : undefined) ??
-    (await checkOtherOperation(trx, by.caller, before, operation))
+    (await checkOtherOperation(trx, by.caller, before, operation)) ??
+    checkFailure(rollout === undefined ? before.rollout : rollout, columns.on_failure ?? before.on_failure) ??
+    checkHealthCheck(
+      operation ?? before.operation,
+      health_check === undefined ? before.health_check : health_check,
+    )
   if (problem) return problem
+  if (check.kind === 'invalid') return check
+  const unfit = check.value && (await checkHealthStepFits(trx, { pipelineId: id }))
+  if (unfit) return unfit
 
   if (operation !== undefined) await storeOperation(trx, before, operation)
   if (run_after) await storeRunAfter(trx, scope.environment_id, id, run_after)
-  await updateRow(trx, 'pipelines', id, { ...columns, rollout: rolloutColumn(rollout) })
+  await updateRow(trx, 'pipelines', id, {
+    ...columns,
+    rollout: rolloutColumn(rollout),
+    health_check: check.value,
+  })
+  await syncHealthSteps(trx, { pipelineId: id })
   return auditPipeline.saved(trx, by, scope.organization_id, before, await findPipeline(trx, id))
 }
 
@@ -76,13 +102,28 @@ export function resourceOf({ resource_type, resource_id }: PipelineRow): Resourc
 }
 
 export function audited(row: PipelineRow) {
-  const { name, operation, max_parallel_actions, queue_policy, rollout, run_after } = row
-  return { name, operation, max_parallel_actions, queue_policy, rollout, run_after }
+  const { name, operation, max_parallel_actions, queue_policy, on_failure, health_check, run_after } = row
+  const rollout = wholeRollout(row.rollout)
+  return { name, operation, max_parallel_actions, queue_policy, rollout, on_failure, health_check, run_after }
 }
 
 /** What a pipeline runs after decides when it runs, and with whose variables and commit. */
 function isOtherRunAfter(run_after: readonly number[] | undefined, stored: PipelineRow): boolean {
   return run_after !== undefined && new Set(run_after).symmetricDifference(new Set(stored.run_after)).size > 0
+}
+
+/** It is asked on the servers: what it asks is as much what runs there as a step is. */
+function isOtherHealthCheck(
+  check: ReturnType<typeof healthCheckColumn>,
+  { health_check }: PipelineRow,
+): boolean {
+  if (check.kind === 'invalid' || check.value === undefined) return false
+  return !isDeepStrictEqual(check.value && JSON.parse(check.value), health_check)
+}
+
+function checkHealthCheck(operation: string, check: object | null | undefined): HttpProblem | undefined {
+  if (operation === 'deploy' || check == null) return undefined
+  return { kind: 'invalid', errors: { health_check: ['is only for pipelines that deploy; set it to null'] } }
 }
 
 function checkOperation(operation: string, { type }: ResourceName): HttpProblem | undefined {
@@ -101,6 +142,8 @@ async function checkOtherOperation(
   const resource = resourceOf(stored)
   const problem = (await checkLocalAccess(trx, caller, resource)) ?? checkOperation(operation, resource)
   if (problem) return problem
+  const hasCheck = (stored.health_check ?? stored.application_health_check) !== null
+  const builtIn = DEPLOY_STEPS.length + (hasCheck ? 1 : 0)
   const { rows } = await sql<{ isUsed: boolean; steps: number }>`
     select exists (select from actions where pipeline_id = ${stored.id})
         or exists (select from hooks where pipeline_id = ${stored.id} and deleted_at is null) as "isUsed",
@@ -111,7 +154,7 @@ async function checkOtherOperation(
     return conflict(
       'The operation of a pipeline with runs or hooks cannot be changed: create another pipeline.',
     )
-  return operation === 'deploy' && steps + DEPLOY_STEPS.length > MAX_STEPS
+  return operation === 'deploy' && steps + builtIn > MAX_STEPS
     ? conflict(`A pipeline can have ${MAX_STEPS} steps; the built-in steps of a deploy would exceed that.`)
     : undefined
 }
@@ -124,5 +167,10 @@ async function storeOperation(trx: Transaction, stored: PipelineRow, operation: 
 }
 
 function rolloutColumn(rollout: PipelineBody['rollout']): string | null | undefined {
-  return rollout && JSON.stringify({ batch: rollout.batch, max_failed: rollout.max_failed ?? 0 })
+  return rollout && JSON.stringify(wholeRollout(rollout))
+}
+
+function checkFailure(rollout: PipelineBody['rollout'], onFailure: string): HttpProblem | undefined {
+  if (rollout?.on_failure !== 'revert_all' || onFailure === 'revert') return undefined
+  return { kind: 'invalid', errors: { 'rollout.on_failure': ['revert_all needs on_failure: revert'] } }
 }

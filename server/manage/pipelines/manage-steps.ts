@@ -1,6 +1,6 @@
 import { auditorOf, type Requester } from '#access/audit/record.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
-import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
+import { BUILT_IN_NAMES, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { type LockedEnvironment, lockEnvironmentOf } from '#model/pipelines/lock-environment.ts'
 import type { PipelineStep, StepBody, StepChange } from '#model/pipelines/schemas.ts'
 import { type After, loadSteps, moveStep, presentStep, type StepRow } from '#model/pipelines/steps.ts'
@@ -9,6 +9,7 @@ import { insertRow, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { CHANGED_MEANWHILE, conflict, FieldErrors, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { isHealthStep } from './health-step.ts'
 import { resourceOf } from './manage-pipelines.ts'
 import { findPipeline, type PipelineRow } from './read-pipelines.ts'
 import { freePosition, replaceRow, retireRow, storeOrder } from './step-rows.ts'
@@ -83,8 +84,8 @@ export async function changeStep(
   const problem =
     (trigger_after !== undefined && checkAfter(steps, stored, trigger_after)) ||
     (await checkLocalAccess(trx, by.caller, resourceOf(pipeline))) ||
-    checkStep(input, others) ||
-    (stored.built_in && checkBuiltIn(input))
+    checkStep({ ...marksOf(stored), ...input }, others, stored.name) ||
+    (stored.built_in && checkBuiltIn(stored, input))
   if (problem) return problem
 
   await replaceRow(trx, stored, content)
@@ -124,6 +125,8 @@ const auditStep = auditorOf<AuditedStep>('step', [
   'run_as_user',
   'timeout_seconds',
   'idempotent',
+  'irreversible',
+  'run_on_revert',
   'order',
 ])
 
@@ -158,6 +161,10 @@ function checkAfter(
   moved: { stepKey: number; name: string },
   after: After,
 ): HttpProblem | undefined {
+  const isHealthCheck = steps.some(
+    (step) => isHealthStep(step) && (step.stepKey === after || step.name === after),
+  )
+  if (isHealthCheck) return { kind: 'invalid', errors: { trigger_after: [AFTER_HEALTH_CHECK] } }
   const { kind } = moveStep<{ stepKey: number; name: string }>(steps, moved, after)
   switch (kind) {
     case 'placed':
@@ -169,25 +176,36 @@ function checkAfter(
   }
 }
 
-const MAX_COMMAND_BYTES = 65_536
+const AFTER_HEALTH_CHECK =
+  'must not be check-health, which follows all steps that run after activation: name a step before it, or remove-old-releases'
 
-/** The runner recognizes the steps of a deploy by name, so custom steps cannot use these names. */
-const BUILT_IN_NAMES: ReadonlySet<string> = new Set(DEPLOY_STEPS.map(({ name }) => name))
+const MAX_COMMAND_BYTES = 65_536
 
 /** What a schema cannot express about a step. Pure. */
 function checkStep(
-  { name, command = '' }: StepChange,
+  { name, command = '', idempotent, run_on_revert }: StepChange,
   others: readonly { name: string }[],
+  storedName?: string,
 ): HttpProblem | undefined {
   const errors = new FieldErrors()
-  if (name !== undefined && BUILT_IN_NAMES.has(name)) errors.add('name', 'is the name of a built-in step')
+  // A step may have had its name before it became that of a built-in one.
+  if (name !== undefined && name !== storedName && BUILT_IN_NAMES.has(name))
+    errors.add('name', 'is the name of a built-in step')
   else if (others.some((other) => other.name === name))
     errors.add('name', 'is taken by another step of this pipeline')
   if (Buffer.byteLength(command) > MAX_COMMAND_BYTES) errors.add('command', 'must not be longer than 64 KiB')
+  if (run_on_revert && !idempotent)
+    errors.add('run_on_revert', 'needs idempotent: true, because the step runs again')
   return errors.problem
 }
 
-function checkBuiltIn(input: StepChange): HttpProblem | undefined {
+function marksOf({ idempotent, run_on_revert }: StepRow) {
+  return { idempotent, run_on_revert }
+}
+
+function checkBuiltIn(stored: StepRow, input: StepChange): HttpProblem | undefined {
+  if (isHealthStep(stored))
+    return conflict('This step follows from the health check of the pipeline or application: change that.')
   const fixed = Object.keys(input).filter((field) => field !== 'timeout_seconds')
   if (fixed.length === 0) return undefined
   return conflict(

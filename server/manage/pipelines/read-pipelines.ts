@@ -2,6 +2,8 @@ import { sql } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
 import type { KnownNames } from '#access/authorization/known-names.ts'
 import type { ResourceName } from '#model/inventory/local-servers.ts'
+import { presentHealthCheck } from '#model/pipelines/health-check.ts'
+import { wholeRollout } from '#model/pipelines/rollout.ts'
 import { type Pipeline, pipelineSchema } from '#model/pipelines/schemas.ts'
 import { loadSteps, presentSteps } from '#model/pipelines/steps.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
@@ -26,6 +28,7 @@ function selectPipelines(db: Database) {
     .select((eb) => [
       eb.fn.coalesce('applications.name', 'servers.name').$notNull().as('resource_name'),
       'environments.project_id',
+      'applications.health_check as application_health_check',
       eb.fn.coalesce('pipelines.application_id', 'pipelines.server_id').$notNull().as('resource_id'),
       sql<number[]>`array(select after_pipeline_id from pipeline_run_after
         where pipeline_id = ${eb.ref('pipelines.id')} order by 1)`.as('run_after'),
@@ -80,10 +83,12 @@ export async function presentPipelines(
   return rows.map((row) =>
     pickFields(pipelineSchema, {
       ...row,
+      rollout: wholeRollout<null>(row.rollout),
       resource_name: names[row.resource_type] ? row.resource_name : null,
       operation: row.operation as Operation,
       operation_human_readable: OPERATIONS[row.operation as Operation],
       resource_type_human_readable: RESOURCE_TYPES[row.resource_type],
+      health_check: presentHealthCheck(row.health_check),
       steps: presentSteps(steps.get(row.id) ?? []),
       created_by_user: users.get(row.created_by)!,
     }),

@@ -36,8 +36,10 @@ export async function replaceRow(
   stored: StepRow,
   input: Omit<StepChange, 'trigger_after'>,
 ): Promise<void> {
-  const { name, description, command, run_as_user, timeout_seconds, idempotent } = stored
-  const before = { name, description, command, run_as_user, timeout_seconds, idempotent }
+  const { name, description, command, run_as_user, timeout_seconds } = stored
+  const { idempotent, irreversible, run_on_revert } = stored
+  const marks = { idempotent, irreversible, run_on_revert }
+  const before = { name, description, command, run_as_user, timeout_seconds, ...marks }
   const after = { ...before, ...input }
   if (Object.keys(before).every((key) => after[key as never] === before[key as never])) return
   await retireRow(trx, stored)

@@ -60,6 +60,7 @@ function target(steps: StoredStep[]): TargetRow {
     attempt: 1,
     attempt_key: null,
     release_name: null,
+    live_before: null,
     worker_name: null,
     started_at: MADE,
     completed_at: null,

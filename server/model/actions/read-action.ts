@@ -1,13 +1,12 @@
 import { type RawBuilder, sql } from 'kysely'
-import { anyOf } from '#platform/database/any-of.ts'
 import { type Database, isoFromPostgres } from '#platform/database/connect.ts'
 import { shareStatement } from '#platform/database/share-loads.ts'
 import { maskPath } from '#platform/masking/masked.ts'
-import { STATUSES } from '#platform/vocabulary.ts'
+import { loadActionRefs } from './action-refs.ts'
 import { assembleItem, loadSummaries, shareFullActionLoads } from './assemble.ts'
-import { type ActionRow, permalink, presentResource, presentType } from './present.ts'
-import { newestDeploymentOf, newestUseOf } from './related.ts'
-import type { Action, ActionRef, HookRequest } from './schemas.ts'
+import type { ActionRow } from './present.ts'
+import { liveActionOf, newestDeploymentOf, newestUseOf } from './related.ts'
+import type { Action, HookRequest } from './schemas.ts'
 import { creditsAround, withCredits } from './used-credits.ts'
 import type { Visibility } from './visibility.ts'
 
@@ -33,7 +32,7 @@ export function createActionReader({ db, baseUrl }: ActionReaderDeps): ReadActio
       tree.pipelines([row.pipeline_id]),
       tree.users(row.triggered_by === null ? [] : [row.triggered_by]),
       loadSummaries(deps, visibility, [row], [related]),
-      loadRelatives(deps, visibility, relativeIds),
+      loadActionRefs(deps, visibility, relativeIds),
     ])
     const environment = withCredits(environments.get(row.environment_id)!, new Map(row.credits), scopes)
     return {
@@ -83,7 +82,7 @@ function findActions(ids: readonly string[]): RawBuilder<FoundAction> {
       (select ${HOOK_REQUEST} from hook_requests h where h.action_id = a.id and h.type = 'outgoing'
         and h.event_kind is distinct from 'test'
         order by h.id desc limit 1) as outgoing,
-      ${newestDeploymentOf(sql`pipeline.application_id`)} as latest, application.live_action_id as live,
+      ${newestDeploymentOf(sql`pipeline.application_id`)} as latest, ${liveActionOf(sql`pipeline.application_id`)} as live,
       ${newestUseOf(sql`application.credential_id`)} as last_use,
       ${creditsAround(sql`a.environment_id`)} as credits
     from wanted
@@ -95,30 +94,6 @@ function findActions(ids: readonly string[]): RawBuilder<FoundAction> {
 const HOOK_REQUEST = sql`json_build_object('id', h.id, 'hook_id', h.hook_id, 'action_id', h.action_id,
   'retry_of', h.retry_of, 'ip_address', h.ip_address, 'url', h.url, 'response_status_code', h.response_status_code,
   'created_at', h.created_at, 'updated_at', h.updated_at)`
-
-async function loadRelatives(
-  { db, baseUrl }: { db: Database; baseUrl: string },
-  { tree, sees }: Visibility,
-  ids: readonly number[],
-): Promise<ActionRef[]> {
-  if (ids.length === 0) return []
-  const rows = await db
-    .selectFrom('actions')
-    .select(['id', 'status', 'type', 'pipeline_id', 'environment_id'])
-    .where(anyOf('actions.id', ids))
-    .orderBy('id')
-    .execute()
-  const relatives = rows.filter((one) => sees(one.environment_id))
-  const pipelines = await tree.pipelines(relatives.map((one) => one.pipeline_id))
-  return relatives.map((one) => ({
-    id: one.id,
-    status: one.status,
-    status_human_readable: STATUSES[one.status],
-    ...presentType(one.type),
-    ...presentResource(pipelines.get(one.pipeline_id)!),
-    url_web_permalink: permalink(baseUrl, one.id),
-  }))
-}
 
 function withIsoTimes(request: HookRequest): HookRequest {
   return {

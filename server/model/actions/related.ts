@@ -24,6 +24,11 @@ export function newestDeploymentOf(applicationId: RawBuilder<unknown>): RawBuild
     ) as partition, lateral ${newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest)`
 }
 
+/** The newest action that is live on any server. */
+export function liveActionOf(applicationId: RawBuilder<unknown>): RawBuilder<number | null> {
+  return sql`(select max(action_id) from live_releases where application_id = ${applicationId})`
+}
+
 /** For a source, a connection or a delivery. */
 export function newestUseOf(credentialId: RawBuilder<unknown>): RawBuilder<number | null> {
   return sql`greatest(${newestSourceUseOf(credentialId)}, ${newestRecordedUseOf(credentialId)})`
@@ -46,7 +51,7 @@ export async function loadRelated(
   const ids = applications.map(({ id }) => id)
   const credentialIds = applications.map(({ credential }) => credential?.id ?? null)
   const { rows } = await sql<Related & { id: number }>`
-    select wanted.id, (select live_action_id from applications where id = wanted.id) as live,
+    select wanted.id, ${liveActionOf(sql`wanted.id`)} as live,
       ${newestDeploymentOf(sql`wanted.id`)} as latest, ${newestUseOf(sql`wanted.credential_id`)} as "lastUse"
     from unnest(${ids}::bigint[], ${credentialIds}::bigint[]) as wanted (id, credential_id)`.execute(db)
   return byId(rows)

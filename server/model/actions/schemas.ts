@@ -43,15 +43,16 @@ export const credentialSchema = namedObject('Credential', {
     {
       active: Type.Boolean({ description: 'Always true.' }),
       code: Type.String({
-        description: 'The provider: `github`, `gitlab`, `bitbucket`, `gitea`, `git` or `ssh`.',
+        description:
+          'The provider: `github`, `gitlab`, `bitbucket`, `gitea`, `git`, `ssh`, `slack` or `discord`.',
       }),
       code_human_readable: humanReadable('code'),
-      type: Type.String({ description: '`source_provider` or `ssh_key`.' }),
+      type: Type.String({ description: '`source_provider`, `ssh_key` or `chat`.' }),
       type_human_readable: humanReadable('type'),
     },
     { description: 'What the credential gives access to.' },
   ),
-  provider_type: Type.String({ description: '`source_provider` or `ssh_key`.' }),
+  provider_type: Type.String({ description: '`source_provider`, `ssh_key` or `chat`.' }),
   provider_type_human_readable: humanReadable('provider_type'),
   provider_auth_type: Type.String({ description: 'What it holds: `token`, `key` or `none`.' }),
   provider_auth_type_human_readable: humanReadable('provider_auth_type'),
@@ -102,7 +103,7 @@ export const applicationSchema = namedObject('Application', {
       ),
       live: described(
         refOrNull(actionSummarySchema),
-        'The deployment that its servers currently serve; null without one.',
+        'The newest deployment that any of its servers serves; null without one.',
       ),
     },
     { description: 'Its latest deployments, as far as they are visible to you.' },
@@ -140,7 +141,7 @@ export const actionListItemSchema = namedObject('ActionListItem', {
 })
 export type ActionListItem = Static<typeof actionListItemSchema>
 
-const actionRefSchema = namedObject('ActionRef', {
+export const actionRefSchema = namedObject('ActionRef', {
   id: idOf('action'),
   status: statusFields.status,
   status_human_readable: statusFields.status_human_readable,

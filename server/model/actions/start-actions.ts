@@ -1,5 +1,10 @@
 import { CompiledQuery, type Selectable } from 'kysely'
-import { CREATION_KINDS, INSERT_DELIVERIES, NOTIFY_DELIVERIES, WAITING_KINDS } from '#model/events/fan-out.ts'
+import {
+  CREATION_KINDS,
+  INSERT_FIRST_DELIVERIES,
+  NOTIFY_DELIVERIES,
+  WAITING_KINDS,
+} from '#model/events/fan-out.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ActionsTable, StoredStep } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
@@ -83,7 +88,7 @@ export const FAN_OUT_CREATION = `
       case when previous_status is null then ${CREATION_KINDS} else ${WAITING_KINDS} end as kinds
     from new_events join starts using (action_id)
   ),
-  ${INSERT_DELIVERIES}`
+  ${INSERT_FIRST_DELIVERIES}`
 
 /** Selected by the statement: notifies streams of new actions. */
 export const NOTIFY_STARTS = `(select pg_notify('${ACTIONS_CHANNEL}', 'move ' || min(action_id)) from starts)`

@@ -37,5 +37,8 @@ export function firstState(start: { waitsForParent: boolean }): State {
 /** The end of what never ran: an earlier step, batch or parent failed, or a newer run superseded it. */
 export const SKIPPED: State = { status: 'skipped', reason: 'SKIPPED' }
 
+/** The end of a run whose hook has `trigger_when.paths`: no file that they match has changed since what is live. */
+export const UNCHANGED: State = { status: 'skipped', reason: 'SKIPPED_UNCHANGED' }
+
 /** Of an action that has no slot on its pipeline yet. */
 export const WAITING_FOR_PIPELINE: State = { status: 'waiting', reason: 'WAITING_CONCURRENCY_PIPELINE' }

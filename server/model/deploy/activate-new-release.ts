@@ -1,15 +1,23 @@
-import { assertReleaseName, type DeployCommand, RELEASE_NAME } from './layout.ts'
+import { assertReleaseName, type DeployCommand, isReleaseName, RELEASE_NAME } from './layout.ts'
 import { type Attempt, lockingCommand } from './shell.ts'
 
 /**
  * Step 5: switches `current` atomically, so that it always points to a complete release. Only for the attempt that
- * holds the lock; another one gets `LOCK_LOST`, and nothing changes. Idempotent.
+ * holds the lock; another one gets `LOCK_LOST`, and nothing changes. Idempotent. Its output is for `readLiveBefore`.
  */
 export function activateRelease(base: string, attempt: Attempt, release: string): DeployCommand {
   return lockingCommand(base, attempt, ACTIVATE, { GANTRY_RELEASE: assertReleaseName(release) })
 }
 
-// The mark is set before the switch: it means that the release was complete, and a live one must have it.
+/** What was live before this run, as the command printed it; null when that was not a release. */
+export function readLiveBefore(output: string): string | null {
+  const name = /^Live before: (\S+)$/m.exec(output)?.[1]
+  return name !== undefined && isReleaseName(name) ? name : null
+}
+
+// The mark is set before the switch: it means that the release was complete, and a live one must have it. It names the run
+// and what was live before it: an attempt that was lost may have switched, and what counts is what that replaced. The link
+// to go back with is made while there is room for it.
 const ACTIVATE = `
 [[ $GANTRY_RELEASE =~ ${RELEASE_NAME} ]] || fail "This is not a release name."
 release=$releases/$GANTRY_RELEASE current=$GANTRY_BASE/current
@@ -20,11 +28,18 @@ demand_lock
 [[ -e $current && ! -L $current ]] &&
   fail "$current must be a link to the live release, but something else has that name: move it, then deploy again."
 before=none
-[[ -L $current ]] && before=$(readlink -- "$current")
-{ mkdir -p -- "$state/activated" && : > "$state/activated/$GANTRY_RELEASE"; } 2>/dev/null ||
+[[ -L $current ]] && before=$(readlink -- "$current") before=\${before##*/}
+read_mark "$before"
+[[ $mark_run == "$GANTRY_RUN" ]] && before=$mark_before
+[[ $before == "$GANTRY_RELEASE" ]] && before=none
+{
+  mkdir -p -- "$state/activated" "$state/reverted" && rm -f -- "$state/back" "$state/reverted/$GANTRY_RELEASE" &&
+    printf '%s %s\\n' "$GANTRY_RUN" "$before" > "$state/activated/$GANTRY_RELEASE" &&
+    if [[ $before =~ ${RELEASE_NAME} ]]; then ln -s -- "releases/$before" "$state/back"; fi
+} 2>/dev/null ||
   fail "Cannot write to $state: the disk may be full, or the account has no write access."
 rm -f -- "$state/next" && ln -s -- "releases/$GANTRY_RELEASE" "$state/next" && mv -fT -- "$state/next" "$current" ||
   fail "Cannot switch $current: see the error above."
-say "Live before: \${before##*/}"
+say "Live before: $before"
 say "Live now: $GANTRY_RELEASE"
 `

@@ -17,11 +17,29 @@ import {
   treeOf,
 } from './fixtures.ts'
 import { takeLock } from './get-new-release.ts'
-import { listReleases, readReleases, releasesToRemove, removeReleases } from './remove-old-releases.ts'
+import {
+  listReleases,
+  readReleases,
+  readRemoved,
+  releasesToRemove,
+  removeReleases,
+} from './remove-old-releases.ts'
 
-const found = (days: number[], live: number | null, failed: number[] = []) => ({
-  releases: days.map((day) => ({ name: release(day), wasLive: !failed.includes(day) })),
+type Others = { before?: number; reverted?: number[] }
+
+const found = (
+  days: number[],
+  live: number | null,
+  failed: number[] = [],
+  { before, reverted = [] }: Others = {},
+) => ({
+  releases: days.map((day) => ({
+    name: release(day),
+    wasLive: !failed.includes(day) && !reverted.includes(day),
+    isReverted: reverted.includes(day),
+  })),
   live: live === null ? null : release(live),
+  before: before === undefined ? null : release(before),
 })
 
 suite('which releases go', () => {
@@ -42,12 +60,21 @@ suite('which releases go', () => {
     assert.deepEqual(releasesToRemove(found([1, 2, 3, 4], 4, [2, 3]), 3), [release(2)])
   })
 
+  test('what was taken back goes first of all, and what was live before the live one never', () => {
+    assert.deepEqual(releasesToRemove(found([1, 2, 3, 4], 4, [2], { reverted: [3] }), 3), [release(3)])
+    assert.deepEqual(releasesToRemove(found([1, 2, 3], 3, [], { before: 1 }), 1), [release(2)])
+    assert.deepEqual(releasesToRemove(found([1, 2], 2, [], { before: 1 }), 1), [])
+    const both = found([1, 2, 3], 3, [], { before: 2, reverted: [1] })
+    assert.deepEqual(releasesToRemove(both, 2), [release(1)])
+  })
+
   test('names that are not ours are never touched', () => {
     const others = ['', '.', '..', 'releases', `.${release(1)}.part`].map((name) => ({
       name,
       wasLive: false,
+      isReverted: false,
     }))
-    assert.deepEqual(releasesToRemove({ releases: others, live: null }, 1), [])
+    assert.deepEqual(releasesToRemove({ releases: others, live: null, before: null }, 1), [])
   })
 
   test('whatever there is, as many stay as are kept, the live one among them', () => {
@@ -101,15 +128,18 @@ suite('on a server', () => {
     assert.equal(readReleases(''), undefined)
     assert.equal(readReleases(`gantry-release ${release(1)} live\n`), undefined)
     const output = `bash: warning\ngantry-release ../x live\ngantry-release ${release(1)} live x\ngantry-releases-end\n`
-    assert.deepEqual(readReleases(output), { releases: [], live: null })
+    assert.deepEqual(readReleases(output), { releases: [], live: null, before: null })
   })
 
   test('what is live by then stays, even when its removal was requested', async (t) => {
     const base = await makeBase(t)
     const archive = await archiveOf(t, { file: '1' })
     for (const day of [1, 2]) await deploy(base, { who: attempt('a'), name: release(day), archive })
-    await demand(removeReleases(base, attempt('a'), [release(1), release(2)]))
+    const output = await demand(removeReleases(base, attempt('a'), [release(1), release(2)]))
     assert.deepEqual(await releasesIn(base), [release(2)])
+    assert.deepEqual(readRemoved(output), [release(1)])
+    await demand(takeLock(base, attempt('b')))
+    assert.deepEqual(readRemoved(await demand(removeReleases(base, attempt('a'), [release(2)]))), [])
   })
 
   test('a deploy that was overtaken removes nothing: the next one may go back to an old release', async (t) => {

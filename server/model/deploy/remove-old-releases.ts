@@ -1,10 +1,15 @@
 import { assertReleaseName, type DeployCommand, isReleaseName, RELEASE_NAME } from './layout.ts'
 import { type Attempt, lockingCommand, plainCommand } from './shell.ts'
 
-/** What is on a server. A release that was never live is from a deploy that failed or still runs. */
+/**
+ * What is on a server. A release that was never live is from a deploy that failed or still runs; one that was taken back
+ * counts as never live.
+ */
 export type FoundReleases = {
-  releases: { name: string; wasLive: boolean }[]
+  releases: { name: string; wasLive: boolean; isReverted: boolean }[]
   live: string | null
+  /** What was live before the live one. */
+  before: string | null
 }
 
 // An environment variable holds at most 128 KiB; the next deploy removes the rest.
@@ -24,15 +29,23 @@ export function readReleases(output: string): FoundReleases | undefined {
     const isOurs = word === 'gantry-release' && rest.length === 0 && isReleaseName(name ?? '')
     return isOurs ? [{ name: name!, state }] : []
   })
+  const before = lines.find((line) => line.startsWith(BEFORE))?.slice(BEFORE.length)
   return {
-    releases: found.map(({ name, state }) => ({ name, wasLive: state !== 'never-live' })),
+    releases: found.map(({ name, state }) => ({
+      name,
+      wasLive: state === 'live' || state === 'was-live',
+      isReverted: state === 'reverted',
+    })),
     live: found.find(({ state }) => state === 'live')?.name ?? null,
+    before: before !== undefined && isReleaseName(before) ? before : null,
   }
 }
 
+const BEFORE = 'gantry-before '
+
 /**
  * Whether a rollback can switch to the release as it is. Call it after `takeLock`: only then it stays. One that
- * was never live may be incomplete.
+ * was never live may be incomplete, and one that was taken back is broken.
  */
 export function canActivateAgain(found: FoundReleases, release: string): boolean {
   return found.releases.some(({ name, wasLive }) => name === release && wasLive)
@@ -40,15 +53,18 @@ export function canActivateAgain(found: FoundReleases, release: string): boolean
 
 /**
  * Keeps `keep` releases: first the live one whatever its age, then the newest that have been live, for rollbacks,
- * and last those of failed deploys. Oldest first.
+ * then those of failed deploys, and last those that were taken back. The one that was live before the live one stays in
+ * any case: a deploy may have to go back to it. Oldest first.
  */
-export function releasesToRemove({ releases, live }: FoundReleases, keep: number): string[] {
-  const rank = (one: { name: string; wasLive: boolean }) => (one.name === live ? 2 : one.wasLive ? 1 : 0)
+export function releasesToRemove({ releases, live, before }: FoundReleases, keep: number): string[] {
+  const rank = (one: FoundReleases['releases'][number]) =>
+    one.name === live ? 3 : one.wasLive ? 2 : one.isReverted ? 0 : 1
   return releases
     .filter(({ name }) => isReleaseName(name))
     .toSorted((a, b) => rank(b) - rank(a) || (a.name < b.name ? 1 : -1))
     .slice(Math.max(keep, 1))
     .map(({ name }) => name)
+    .filter((name) => name !== before)
     .sort()
 }
 
@@ -61,14 +77,21 @@ export function removeReleases(base: string, attempt: Attempt, names: readonly s
   return lockingCommand(base, attempt, REMOVE, { GANTRY_RELEASES: some.join(' ') })
 }
 
+/** Which of them are gone, as the command printed it. */
+export function readRemoved(output: string): string[] {
+  return [...output.matchAll(/^Removed: (\S+)$/gm)].flatMap(([, name]) => (isReleaseName(name!) ? name! : []))
+}
+
 const LIST = `
 for folder in "$releases"/*; do
   name=\${folder##*/}
   [[ $name =~ ${RELEASE_NAME} && -d $folder && ! -L $folder ]] || continue
   what=never-live
   [[ -e $state/activated/$name ]] && what=was-live
+  [[ -e $state/reverted/$name ]] && what=reverted
   [[ $GANTRY_BASE/current -ef $folder ]] && what=live
   say "gantry-release $name $what"
+  [[ $what == live ]] && read_mark "$name" && say "gantry-before $mark_before"
 done
 say gantry-releases-end
 `
@@ -87,7 +110,7 @@ for name in $GANTRY_RELEASES; do
   [[ -d $folder && ! -L $folder ]] || continue
   [[ $GANTRY_BASE/current -ef $folder ]] && continue
   mv -T -- "$folder" "$releases/.$name.gone" || fail "Cannot remove $folder: see the error above."
-  rm -f -- "$state/activated/$name"
+  rm -f -- "$state/activated/$name" "$state/reverted/$name"
   say "Removed: $name"
 done
 let_go

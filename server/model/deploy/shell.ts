@@ -23,6 +23,14 @@ say() { printf '%s\\n' "$1"; }
 fail() { say "$1"; exit "\${2:-1}"; }
 # A link counts as there wherever it points to.
 there() { [[ -e $1 || -L $1 ]]; }
+# Which run activated the release $1, and what was live before it. Marks of older releases of Gantry are empty.
+read_mark() {
+  mark_run= mark_before=none
+  local line
+  [[ -s $state/activated/$1 ]] && IFS= read -r line < "$state/activated/$1" || return 0
+  [[ $line =~ ^([A-Za-z0-9._-]+)\\ ([A-Za-z0-9._-]+)$ ]] || return 0
+  mark_run=\${BASH_REMATCH[1]} mark_before=\${BASH_REMATCH[2]}
+}
 `
 
 // Nothing slow may happen between hold_lock and let_go: the next deploy waits for it.

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import { DUE_AFTER } from './delivery-order.ts'
 import { eventKinds } from './event-kinds.ts'
 
 /** NOTIFY channel of new deliveries; the payload is the hook's id. */
@@ -9,12 +10,12 @@ export const DELIVERIES_CHANNEL = 'deliveries'
 /**
  * Inserts the deliveries of events: the common table expression `new_deliveries`, appended to a relation `notified`
  * (event_id, action_id, pipeline_id, kinds text[], is_final). A hook of the action's pipeline, or of another
- * pipeline of the same resource when that is its scope, gets each event that it is subscribed to, once.
+ * pipeline of the same resource when that is its scope, gets each event that it is subscribed to, once. `dueAt` is the
+ * time at which a delivery `d` is due.
  */
-export const INSERT_DELIVERIES = `
-  new_deliveries as (
-    insert into deliveries (hook_id, event_id, action_id, is_final)
-    select h.id, notified.event_id, notified.action_id, notified.is_final
+const insertDeliveries = (dueAt: string) => `
+  subscribed as (
+    select h.id as hook_id, notified.event_id, notified.action_id, notified.is_final
     from notified
     join pipelines p on p.id = notified.pipeline_id
     cross join lateral (
@@ -25,9 +26,20 @@ export const INSERT_DELIVERIES = `
     join hooks h on h.pipeline_id = candidate.id and h.type = 'outgoing' and h.active and h.deleted_at is null
     where h.action_type = p.operation and h.trigger_when -> 'events' ?| notified.kinds
       and (candidate.id = p.id or h.trigger_when ->> 'scope' = 'resource')
-    order by notified.event_id
+  ),
+  new_deliveries as (
+    insert into deliveries (hook_id, event_id, action_id, is_final, due_at)
+    select d.hook_id, d.event_id, d.action_id, d.is_final, ${dueAt} from subscribed d order by d.event_id
     returning hook_id
   )`
+
+/** Of new actions: nothing comes before these. */
+export const INSERT_FIRST_DELIVERIES = insertDeliveries('now()')
+
+/** Of any actions. One that waits for a retry is not due before that: else every claim would have to pass it over. */
+const INSERT_DELIVERIES = insertDeliveries(
+  `case when d.is_final then now() else greatest(now(), ${DUE_AFTER}) end`,
+)
 
 /** Selected by such a statement: notifies delivering processes once it has committed. */
 export const NOTIFY_DELIVERIES = `(

@@ -47,6 +47,8 @@ export type HealthRow = {
 export function healthOf(
   { active, disabled_at }: { active: boolean; disabled_at: string | null },
   stored: HealthRow | undefined,
+  /** The end of a rate limit. */
+  pausedUntil: string | null = null,
 ): HookHealth {
   const state = stateOf({ active, disabled_at }, stored)
   if (!stored || (state !== 'failing' && state !== 'paused')) {
@@ -58,7 +60,7 @@ export function healthOf(
     // The circuit breaker counts neither every response nor what came before it closed: both are lower bounds.
     failures_in_a_row: Math.max(1, stored.failures_in_a_row, stored.failed_deliveries),
     failing_since: stored.failing_since,
-    next_attempt_at: stored.due_at && later(stored.due_at, stored.open_until),
+    next_attempt_at: stored.due_at && later(later(stored.due_at, stored.open_until), pausedUntil),
     last_error: errorOf(stored.last),
   }
 }
@@ -72,7 +74,8 @@ function stateOf(
   return stored.open_until !== null && stored.open_until > stored.now ? 'paused' : 'failing'
 }
 
-function errorOf(last: HealthRow['last'] | undefined): string | null {
+/** Why an attempt failed. */
+export function errorOf(last: HealthRow['last'] | undefined): string | null {
   if (!last) return null
   return last.error ?? (last.status === null ? null : `The receiver returned ${last.status}.`)
 }

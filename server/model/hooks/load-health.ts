@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import { IS_NEXT } from '#model/events/delivery-order.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { IS_NEXT } from './delivery-order.ts'
 import type { HealthRow } from './health.ts'
 
 /** How many pending deliveries are examined for the one that is sent next; normally it is among the first. */

@@ -6,8 +6,12 @@ import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
 import { MASK, maskPath } from '#platform/masking/masked.ts'
+import type { RequestSettings } from './compile-requests.ts'
+import { type EffectiveRequest, effectiveRequest } from './effective-request.ts'
 import { healthOf } from './health.ts'
 import { loadHealth } from './load-health.ts'
+import { pauseOf } from './pause.ts'
+import { loadPauses } from './rate-budgets.ts'
 import type { Hook } from './schemas.ts'
 
 /** Additional authenticated data of sealed values; the same for the current and the previous secret. */
@@ -22,12 +26,19 @@ export function selectHooks(db: Database) {
     .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
     .leftJoin('applications', 'applications.id', 'pipelines.application_id')
     .leftJoin('servers', 'servers.id', 'pipelines.server_id')
+    .leftJoin('credentials', (join) =>
+      join.on((eb) =>
+        eb('credentials.id', '=', eb.fn.coalesce('hooks.credential_id', 'applications.credential_id')),
+      ),
+    )
     .selectAll('hooks')
     .select((eb) => [
       'pipelines.name as pipeline_name',
       eb.fn.coalesce('applications.name', 'servers.name').$notNull().as('resource_name'),
       'pipelines.resource_type',
       'pipelines.operation',
+      'credentials.provider_code as sender_provider',
+      'credentials.base_url as sender_base_url',
       'environments.project_id',
       eb.fn.coalesce('pipelines.application_id', 'pipelines.server_id').$notNull().as('resource_id'),
       // Changes with every update of the row: the ETag.
@@ -67,16 +78,21 @@ export async function presentHooks(
 ): Promise<Hook[]> {
   const creatorIds = rows.map((row) => row.created_by)
   const outgoingIds = rows.filter((row) => row.type === 'outgoing').map((row) => row.id)
-  const [users, health] = await Promise.all([
+  const [users, health, pauses] = await Promise.all([
     loadUsers(db, creatorIds).then(byId),
     loadHealth(db, outgoingIds),
+    loadPauses(db, outgoingIds),
   ])
   return rows.map((row) =>
     presentHook(
       row,
       {
         created_by_user: users.get(row.created_by)!,
-        health: row.type === 'outgoing' ? healthOf(row, health.get(row.id)) : null,
+        health:
+          row.type === 'outgoing'
+            ? healthOf(row, health.get(row.id), pauses.get(row.id)?.paused_until)
+            : null,
+        ...pauseOf(row, health.get(row.id), pauses.get(row.id)),
       },
       options,
     ),
@@ -85,9 +101,11 @@ export async function presentHooks(
 
 function presentHook(
   row: HookRow,
-  { created_by_user, health }: Pick<Hook, 'created_by_user' | 'health'>,
+  more: Pick<Hook, 'created_by_user' | 'health' | 'paused_until' | 'paused_reason'>,
   options: PresentOptions,
 ): Hook {
+  const effective = presetRequest(row)
+  const target_url = effective?.target_url ?? row.target_url
   return {
     id: row.id,
     name: row.name,
@@ -95,17 +113,22 @@ function presentHook(
     action_type: row.action_type,
     active: row.active,
     url: urlOf(row, options),
-    target_url: options.mayEdit ? row.target_url : row.target_url && maskPath(row.target_url),
+    target_url: options.mayEdit ? target_url : target_url && maskPath(target_url),
     requires_secret: row.requires_secret,
     verify_ssl: row.verify_ssl,
+    credential_id: row.credential_id,
     secret: options.secret ?? (row.secret === null ? null : MASK),
     secret_algorithm: row.secret_algorithm,
     secret_header_name: row.secret_header_name,
     settings: options.mayEdit ? row.settings : withoutTexts(row.settings),
+    effective_settings:
+      effective && (options.mayEdit ? effective.settings : withoutTexts(effective.settings)),
     trigger_when: row.trigger_when,
     disabled_at: row.disabled_at,
     disabled_reason: row.disabled_reason,
-    health,
+    health: more.health,
+    paused_until: more.paused_until,
+    paused_reason: more.paused_reason,
     pipeline_id: row.pipeline_id,
     pipeline_name: options.names.pipeline ? row.pipeline_name : null,
     resource_type: row.resource_type,
@@ -113,10 +136,19 @@ function presentHook(
     resource_name: options.names[row.resource_type] ? row.resource_name : null,
     project_id: row.project_id,
     environment_id: row.environment_id,
-    created_by_user,
+    created_by_user: more.created_by_user,
     created_at: row.created_at,
     updated_at: row.updated_at,
   }
+}
+
+/** What a hook with a preset sends with its current credential; null for other hooks, and when that does not fit. */
+export function presetRequest(row: HookRow): EffectiveRequest | null {
+  const settings = row.settings as RequestSettings & { timeout_seconds: number }
+  if (row.type !== 'outgoing' || !settings.preset) return null
+  const owner = row.sender_provider && { provider: row.sender_provider, baseUrl: row.sender_base_url }
+  const effective = effectiveRequest({ target_url: row.target_url!, settings }, owner || null)
+  return effective.kind === 'request' ? effective : null
 }
 
 function urlOf(row: HookRow, { baseUrl, box, mayEdit }: PresentOptions): string | null {
@@ -127,9 +159,26 @@ function urlOf(row: HookRow, { baseUrl, box, mayEdit }: PresentOptions): string 
 
 /** Headers and bodies can contain keys of the receiver: without `hook:edit` only their names are shown. */
 function withoutTexts(settings: HookRow['settings']): HookRow['settings'] {
-  const { request_headers: headers, request_body: body } = settings
+  const { requests } = settings as RequestSettings
   return {
-    ...settings,
+    ...withoutTextsOf(settings),
+    ...(requests && {
+      requests: {
+        ...requests,
+        create: withoutTextsOf(requests.create),
+        update: withoutTextsOf(requests.update),
+      },
+    }),
+  }
+}
+
+function withoutTextsOf<
+  Request extends { request_headers?: unknown; request_body?: unknown; target_url?: unknown },
+>(request: Request): Request {
+  const { request_headers: headers, request_body: body, target_url: url } = request
+  return {
+    ...request,
+    ...(typeof url === 'string' && { target_url: maskPath(url) }),
     ...(Array.isArray(headers) && {
       request_headers: headers.map(({ name }) => ({ name, value: MASK })),
     }),

@@ -3,12 +3,14 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
+import { MAX_GLOB_LENGTH } from '#model/payload/glob.ts'
 import {
   AnyObject,
   AnyObjectOrNull,
   described,
   Exactly,
   Id,
+  IdOrNull,
   idOf,
   Name,
   namedObject,
@@ -22,11 +24,13 @@ import {
 } from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 import { hookHealthSchema } from './health.ts'
+import { presetSchema } from './presets/schema.ts'
 import { SCHEME_NAMES } from './signature-schemes.ts'
 
 export const ALGORITHMS = ['sha256', 'sha512', 'sha384', 'sha1'] as const
 const VARIABLE_TYPES = ['string', 'integer', 'boolean', 'array'] as const
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
+const CAPTURED_TYPES = ['string', 'integer', 'boolean'] as const
 
 const headerPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 const headerName = (more: object = {}) =>
@@ -49,17 +53,58 @@ const path = Type.String({
   description: 'Path of the value: `a.b.0.c`, `a["x.y"]`, `a\\.b`.',
 })
 
+const values = (description: string) =>
+  Type.Optional(Type.Array(Type.Unknown(), { minItems: 1, maxItems: 100, description }))
+
+/** Which fields go together: manage/hooks/validate-conditions.ts. */
+const singleCondition = {
+  path: Type.Optional(path),
+  header: Type.Optional(
+    headerName({
+      description:
+        'Instead of `path`, for incoming hooks: the name of a header, in any case. Not one that carries a secret, such as `Authorization`.',
+    }),
+  ),
+  equals: Type.Optional(Type.Unknown({ description: 'The value is this one, compared exactly, as JSON.' })),
+  one_of: values('The value is any of these, compared exactly, as JSON.'),
+  matches: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: MAX_GLOB_LENGTH,
+      description:
+        'The value is text that matches this glob: `*` and `?` stop at `/`, `**` does not; `{a,b}`; `\\` escapes.',
+    }),
+  ),
+  exists: Type.Optional(Type.Boolean({ description: 'Whether there is a value; null counts as none.' })),
+  accepted_values: values('The same as `one_of`.'),
+  not: Type.Optional(
+    Type.Boolean({ default: false, description: 'Reverses the condition: an absent value meets it, too.' }),
+  ),
+}
+const singleConditionSchema = namedObject('HookSingleCondition', singleCondition)
 const conditionSchema = namedObject('HookCondition', {
-  path,
-  accepted_values: Type.Array(Type.Unknown(), {
-    minItems: 1,
-    maxItems: 100,
-    description: 'Compared exactly, as JSON.',
-  }),
+  ...singleCondition,
+  any_of: Type.Optional(
+    Type.Array(ref(singleConditionSchema), {
+      minItems: 1,
+      maxItems: 20,
+      description: 'Instead of all other fields: a group of conditions, one of which must match.',
+    }),
+  ),
 })
 export type HookCondition = Static<typeof conditionSchema>
 
-const conditions = Type.Array(ref(conditionSchema), { maxItems: 50, description: 'All must match.' })
+const conditions = Type.Array(ref(conditionSchema), {
+  maxItems: 50,
+  description:
+    'All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters.',
+})
+
+const paths = Type.Array(Type.String({ minLength: 1, maxLength: MAX_GLOB_LENGTH + 1 }), {
+  maxItems: 100,
+  description:
+    'For pipelines that deploy: globs of files, relative to the root of the repository. A run starts only if a file changed since what is live matches; otherwise it ends as `SKIPPED_UNCHANGED`. `!` excludes; the last glob that matches a file decides. Empty: no restriction.',
+})
 
 const variableSchema = namedObject('HookVariable', {
   name: Type.String({
@@ -159,7 +204,7 @@ export const incomingHookBody = Exactly({
   ),
   trigger_when: Type.Optional(
     Exactly(
-      { conditions: Type.Optional(conditions) },
+      { conditions: Type.Optional(conditions), paths: Type.Optional(paths) },
       { description: 'Which calls start a run. Default: every call.' },
     ),
   ),
@@ -173,6 +218,88 @@ const headerValue = Type.String({
   description: 'The value; may contain templates.',
 })
 
+const targetUrl = (description: string) =>
+  Type.String({
+    maxLength: 2048,
+    pattern: '^https?://\\S',
+    'x-hint': 'must begin with http:// or https://',
+    description,
+  })
+const requestHeaders = Type.Optional(
+  Type.Array(Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }), {
+    maxItems: 50,
+    description: 'Headers in addition to those that Gantry sends.',
+  }),
+)
+const requestBody = Type.Optional(
+  AnyObjectOrNull({
+    description: 'Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`.',
+  }),
+)
+const requestMethod = Type.Optional(
+  Word(METHODS, { default: 'POST', description: 'The HTTP method of the request.' }),
+)
+
+/** Which fields go together: manage/hooks/validate-requests.ts. */
+const captureSchema = namedObject('HookCapture', {
+  name: Type.String({
+    pattern: '^(?!(first|last|size)$)[A-Za-z_][A-Za-z0-9_]{0,63}$',
+    'x-hint':
+      'must start with a letter or _, followed by letters, digits or _, at most 64 characters; not first, last or size',
+    description: 'Unique in the hook, ignoring case. Templates use it as `captured.<name>`.',
+  }),
+  path: Type.Optional(
+    Type.String({
+      maxLength: 512,
+      description: 'Path of the value in an answer that is JSON, such as `a.b.0.c`.',
+    }),
+  ),
+  header: Type.Optional(
+    headerName({ description: 'Instead of `path`: the name of a header of the answer.' }),
+  ),
+  type: Type.Optional(Word(CAPTURED_TYPES, { default: 'string', description: 'What the value must be.' })),
+  required: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description:
+        'Whether an answer without the value is reported (`capture_error`). With `requests`: whether `create` is sent until it is known.',
+    }),
+  ),
+  hidden: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Whether it is a secret: encrypted, and masked wherever it is shown.',
+    }),
+  ),
+})
+export type HookCapture = Static<typeof captureSchema>
+
+const requestSchema = namedObject('HookRequestTemplate', {
+  method: requestMethod,
+  target_url: targetUrl('The URL to call. Path, query and fragment may contain templates.'),
+  request_headers: requestHeaders,
+  request_body: requestBody,
+})
+export type HookRequestTemplate = Static<typeof requestSchema>
+
+const requests = Exactly(
+  {
+    create: described(ref(requestSchema), 'Sent until all required values are captured.'),
+    update: described(ref(requestSchema), 'Sent from then on. May contain `captured.<name>`.'),
+    update_after_create: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'Whether the event that was reported by `create` is reported by `update` as well, right after it.',
+      }),
+    ),
+  },
+  {
+    description:
+      'Two requests instead of one: the first for an action creates something at the receiver, later ones update it. Excludes `request_headers`, `request_body` and `request_method`; requires a `capture` that is required.',
+  },
+)
+
 export const outgoingHookBody = Exactly({
   name,
   active: Type.Optional(active),
@@ -181,31 +308,39 @@ export const outgoingHookBody = Exactly({
       "The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.",
     ),
   ),
-  target_url: Type.String({
-    maxLength: 2048,
-    pattern: '^https?://\\S',
-    'x-hint': 'must begin with http:// or https://',
-    description: 'The URL to call. Path, query and fragment may contain templates.',
-  }),
+  target_url: Type.Optional(
+    targetUrl(
+      'The URL to call. Path, query and fragment may contain templates. With `settings.requests`, that of `create`.',
+    ),
+  ),
   verify_ssl: Type.Optional(
     Type.Boolean({ default: true, description: 'Whether the certificate of the receiver must be valid.' }),
+  ),
+  credential_id: Type.Optional(
+    described(
+      IdOrNull,
+      "The credential whose token is `credential.access_token` in templates; null: that of the application. Its token is sent only to its provider's own origins and to that of its `base_url`. Needs `credential:run`.",
+    ),
   ),
   settings: Type.Optional(
     Exactly(
       {
-        request_headers: Type.Optional(
-          Type.Array(
-            Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }),
-            { maxItems: 50, description: 'Headers in addition to those that Gantry sends.' },
-          ),
-        ),
-        request_body: Type.Optional(
-          AnyObjectOrNull({
-            description: 'Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`.',
+        request_headers: requestHeaders,
+        request_body: requestBody,
+        request_method: requestMethod,
+        capture: Type.Optional(
+          Type.Array(ref(captureSchema), {
+            maxItems: 20,
+            description:
+              'Values of 2xx answers, at most 4 KiB each, for later requests of the same action and hook. At most 256 KiB of an answer are read.',
           }),
         ),
-        request_method: Type.Optional(
-          Word(METHODS, { default: 'POST', description: 'The HTTP method of the request.' }),
+        requests: Type.Optional(requests),
+        preset: Type.Optional(
+          described(
+            ref(presetSchema),
+            'The requests to a service that Gantry knows, instead of your own: excludes `target_url` and everything else of the request.',
+          ),
         ),
         timeout_seconds: Type.Optional(
           Type.Integer({
@@ -226,7 +361,8 @@ export const outgoingHookBody = Exactly({
           Type.Array(Word(EVENT_KINDS), {
             minItems: 1,
             uniqueItems: true,
-            description: 'The events that it reports. Default: `action.status_changed`.',
+            description:
+              'The events that it reports. Default: `action.status_changed`; with a preset, each status once.',
           }),
         ),
         conditions: Type.Optional(conditions),
@@ -250,7 +386,6 @@ export type IncomingHookChange = Static<typeof incomingHookChange>
 export const outgoingHookChange = Exactly({
   ...outgoingHookBody.properties,
   name: Type.Optional(name),
-  target_url: Type.Optional(outgoingHookBody.properties.target_url),
 })
 export type OutgoingHookChange = Static<typeof outgoingHookChange>
 
@@ -291,6 +426,10 @@ export const hookSchema = namedObject('Hook', {
   verify_ssl: booleanOrNull(
     'Whether the certificate of the receiver must be valid; null for incoming hooks.',
   ),
+  credential_id: described(
+    IdOrNull,
+    'The credential whose token it sends; null: that of the application. Always null for incoming hooks.',
+  ),
   secret: TextOrNull({
     description: 'Plain in the response that created it, `********` afterward; null without one.',
   }),
@@ -303,6 +442,10 @@ export const hookSchema = namedObject('Hook', {
   settings: AnyObject({
     description: 'The settings with their defaults, as for creating a hook of its type.',
   }),
+  effective_settings: AnyObjectOrNull({
+    description:
+      'With `settings.preset`: the settings of an ordinary hook that does the same; null otherwise.',
+  }),
   trigger_when: AnyObject({ description: 'When it acts, as for creating a hook of its type.' }),
   disabled_at: described(
     TimestampOrNull,
@@ -310,6 +453,14 @@ export const hookSchema = namedObject('Hook', {
   ),
   disabled_reason: TextOrNull({ description: 'Why Gantry disabled it; null otherwise.' }),
   health: described(refOrNull(hookHealthSchema), 'How its deliveries are doing; null for incoming hooks.'),
+  paused_until: described(
+    TimestampOrNull,
+    'Until when nothing is sent: the service that it notifies has reached its rate limit, or attempts failed. Null otherwise.',
+  ),
+  paused_reason: TextOrNull({
+    description:
+      'Why nothing is sent until then, such as `api.github.com allows no more requests until 14:05 UTC (rate limit)`; null otherwise.',
+  }),
   pipeline_id: idOf('pipeline'),
   pipeline_name: TextOrNull({
     description: 'The name of the pipeline; null for callers without `pipeline:view` and `action:view`.',
@@ -327,4 +478,14 @@ export const hookSchema = namedObject('Hook', {
 })
 export type Hook = Static<typeof hookSchema>
 
-export const hookSchemas = [conditionSchema, variableSchema, signatureSchema, hookHealthSchema, hookSchema]
+export const hookSchemas = [
+  singleConditionSchema,
+  conditionSchema,
+  variableSchema,
+  signatureSchema,
+  captureSchema,
+  requestSchema,
+  presetSchema,
+  hookHealthSchema,
+  hookSchema,
+]

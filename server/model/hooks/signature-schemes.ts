@@ -170,6 +170,8 @@ function candidates(
   header: string,
   algorithm: SignatureRule['algorithm'],
 ): { decoded: Buffer[]; problem: SignatureProblem } {
+  const usual = decodeUsual(header, algorithm)
+  if (usual) return { decoded: [usual], problem: 'mismatch' }
   let ofOtherAlgorithms = 0
   const decoded = header
     .split(/[,\s]+/)
@@ -186,6 +188,16 @@ function candidates(
     .slice(0, MAX_SIGNATURES)
   if (decoded.length > 0) return { decoded, problem: 'mismatch' }
   return { decoded, problem: ofOtherAlgorithms > 0 ? 'prefix' : 'encoding' }
+}
+
+/** One signature in hex after the name of its algorithm, as GitHub and many others send it: read without all the rest. */
+function decodeUsual(header: string, algorithm: SignatureRule['algorithm']): Buffer | undefined {
+  const hexAt = algorithm.length + 1
+  if (header.length !== hexAt + DIGEST_BYTES[algorithm] * 2 || !header.startsWith(`${algorithm}=`))
+    return undefined
+  const decoded = Buffer.from(header.slice(hexAt), 'hex')
+  // It ends at the first character that is not hex.
+  return decoded.length === DIGEST_BYTES[algorithm] ? decoded : undefined
 }
 
 /** Strict: Node's decoders skip invalid characters. */

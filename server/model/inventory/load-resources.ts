@@ -38,7 +38,6 @@ export async function loadApplications(db: Database, ids: readonly number[]) {
   const credentials = byId(await loadCredentials(db, credentialIds))
   return rows.map((row) => ({
     id: row.id,
-    live_action_id: row.live_action_id,
     credential: row.credential_id === null ? null : credentials.get(row.credential_id)!,
     data: applicationData(row),
   }))
@@ -91,7 +90,7 @@ type CredentialRow = Pick<
 >
 
 export function credentialData(row: CredentialRow, created_by_user: User) {
-  const type = row.provider_code === 'ssh' ? 'ssh_key' : 'source_provider'
+  const type = providerType(row.provider_code)
   return {
     id: row.id,
     name: row.name,
@@ -147,4 +146,9 @@ export function parseRepository(repository: string): { owner: string | null; nam
   const parts = path.split('/').filter((part) => part !== '')
   const name = parts.at(-1)?.replace(/\.git$/, '') ?? null
   return { owner: parts.at(-2) ?? null, name: name === '' ? null : name }
+}
+
+function providerType(code: CredentialRow['provider_code']): keyof typeof PROVIDER_TYPES {
+  if (code === 'ssh') return 'ssh_key'
+  return code === 'slack' || code === 'discord' ? 'chat' : 'source_provider'
 }

@@ -11,8 +11,25 @@ export const DEPLOY_STEPS = [
   { name: 'remove-old-releases', description: 'Remove releases that are no longer kept' },
 ] as const
 
+/** Part of a deploy only with a health check, and then always right before `remove-old-releases`. */
+export const CHECK_HEALTH = {
+  name: 'check-health',
+  description: 'Check that the new release is healthy',
+} as const
+
+/** Added to a run when a step fails after activation (engine/scheduling/revert-plan.ts). No pipeline has it. */
+export const REVERT_RELEASE = {
+  name: 'revert-release',
+  description: 'Go back to the release that was live before',
+} as const
+
 /** The runner has a handler for each (`satisfies Record<DeployStep, …>`): a missing one does not compile. */
-export type DeployStep = (typeof DEPLOY_STEPS)[number]['name']
+export type DeployStep = (typeof DEPLOY_STEPS | [typeof CHECK_HEALTH, typeof REVERT_RELEASE])[number]['name']
+
+/** The runner recognizes the steps of a deploy by name, so custom steps cannot use these names. */
+export const BUILT_IN_NAMES: ReadonlySet<string> = new Set(
+  [...DEPLOY_STEPS, CHECK_HEALTH, REVERT_RELEASE].map(({ name }) => name),
+)
 
 /** Built-in and custom steps together. */
 export const MAX_STEPS = 200

@@ -15,6 +15,8 @@ import {
   Word,
 } from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
+import { healthCheckInput, healthCheckOrNull, healthCheckSchema } from './health-check.ts'
+import type { Rollout } from './rollout.ts'
 
 const name = Name(255, 'The name of the pipeline.')
 const stepName = Name(255, 'The name of the step, unique in the pipeline.')
@@ -22,6 +24,11 @@ const queuePolicy = Word(['queue', 'latest', 'reject'] as const, {
   default: 'queue',
   description:
     'What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.',
+})
+const onFailure = Word(['revert', 'keep'] as const, {
+  default: 'revert',
+  description:
+    'When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.',
 })
 const batch = Type.Unsafe<number | string>({
   type: ['integer', 'string'],
@@ -32,7 +39,7 @@ const batch = Type.Unsafe<number | string>({
   description: 'Servers per batch: a number such as `2`, or a percentage such as `"25%"`.',
 })
 
-const rolloutInput = Type.Unsafe<{ batch: number | string; max_failed?: number } | null>({
+const rolloutInput = Type.Unsafe<(Pick<Rollout, 'batch'> & Partial<Rollout>) | null>({
   type: ['object', 'null'],
   additionalProperties: false,
   required: ['batch'],
@@ -44,6 +51,13 @@ const rolloutInput = Type.Unsafe<{ batch: number | string; max_failed?: number }
       maximum: 10_000,
       default: 0,
       description: 'How many servers may fail before the remaining batches are skipped.',
+    },
+    on_failure: {
+      type: 'string',
+      enum: ['stop', 'revert_all'],
+      default: 'stop',
+      description:
+        'When more servers fail than `max_failed`: `stop` leaves those that are done as they are; `revert_all` takes the release back on all of them, in reverse order. It needs `on_failure: revert` of the pipeline.',
     },
   },
   description: 'In how many batches the servers are updated. Null: all servers at once.',
@@ -60,6 +74,10 @@ const optionalFields = {
   ),
   queue_policy: Type.Optional(queuePolicy),
   rollout: Type.Optional(rolloutInput),
+  on_failure: Type.Optional(onFailure),
+  health_check: healthCheckInput(
+    'How a new release is checked once it is live; for `deploy`. It replaces that of the application; null: that of the application.',
+  ),
   run_after: Type.Optional(
     Type.Array(Id, {
       maxItems: 100,
@@ -88,6 +106,11 @@ export const pipelineChange = Exactly({
 })
 export type PipelineChange = Static<typeof pipelineChange>
 
+const IRREVERSIBLE =
+  'Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database.'
+const RUN_ON_REVERT =
+  'Whether the step runs again, in the folder of the earlier release, after a deploy went back to it.'
+
 const stepFields = {
   description: Type.Optional(
     TextOrNull({ maxLength: 1_000, description: 'What the step does; null: no description.' }),
@@ -112,6 +135,10 @@ const stepFields = {
       default: false,
       description: 'Whether the step may run again when its worker was lost.',
     }),
+  ),
+  irreversible: Type.Optional(Type.Boolean({ default: false, description: IRREVERSIBLE })),
+  run_on_revert: Type.Optional(
+    Type.Boolean({ default: false, description: `${RUN_ON_REVERT} It must be idempotent.` }),
   ),
   trigger_after: Type.Optional(
     Type.Unsafe<number | string | null>({
@@ -148,6 +175,8 @@ export const stepCommandFields = {
   run_as_user: TextOrNull({ description: 'The account on the server; null: the account of the connection.' }),
   timeout_seconds: Type.Integer({ description: 'After how many seconds the step is ended and fails.' }),
   idempotent: Type.Boolean({ description: 'Whether the step may run again when its worker was lost.' }),
+  irreversible: Type.Boolean({ description: IRREVERSIBLE }),
+  run_on_revert: Type.Boolean({ description: RUN_ON_REVERT }),
 }
 
 export const pipelineStepSchema = namedObject('PipelineStep', {
@@ -179,10 +208,14 @@ export const pipelineSchema = namedObject('Pipeline', {
     description: 'How many of its actions may run at the same time. 0: no limit.',
   }),
   queue_policy: queuePolicy,
-  rollout: Type.Unsafe<{ batch: number | string; max_failed: number } | null>({
+  rollout: Type.Unsafe<Rollout | null>({
     ...rolloutInput,
-    required: ['batch', 'max_failed'],
+    required: ['batch', 'max_failed', 'on_failure'],
   }),
+  on_failure: onFailure,
+  health_check: healthCheckOrNull(
+    'How a new release is checked once it is live, instead of by the health check of the application; null: by that one.',
+  ),
   run_after: Type.Array(Id, { description: 'The ids of the pipelines after whose runs it runs as a child.' }),
   steps: Type.Array(ref(pipelineStepSchema), { description: 'In execution order.' }),
   created_by_user: described(ref(userSchema), 'Who created the pipeline.'),
@@ -190,4 +223,4 @@ export const pipelineSchema = namedObject('Pipeline', {
 })
 export type Pipeline = Static<typeof pipelineSchema>
 
-export const pipelineSchemas = [pipelineStepSchema, pipelineSchema]
+export const pipelineSchemas = [healthCheckSchema, pipelineStepSchema, pipelineSchema]

@@ -42,6 +42,8 @@ export function presentStep(row: StepRow, order: number): PipelineStep {
     run_as_user: row.run_as_user,
     timeout_seconds: row.timeout_seconds,
     idempotent: row.idempotent,
+    irreversible: row.irreversible,
+    run_on_revert: row.run_on_revert,
     order,
     created_at: row.created_at,
     updated_at: row.updated_at,

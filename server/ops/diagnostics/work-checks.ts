@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission, type Scope } from '#access/authorization/permissions.ts'
+import { HELD, isHeld } from '#model/hooks/rate-budgets.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
@@ -106,15 +107,15 @@ function namesOf(caller: Caller, permission: Permission, found: readonly Named[]
 async function countDeliveries(db: Database): Promise<{ failed: number; late: number }> {
   // The id of the last attempt contains its time.
   const { rows } = await sql<{ failed: number; late: number }>`
+    with ${sql.raw(HELD)}
     select (select count(*)::int from (
         select from hooks h join deliveries d on d.hook_id = h.id
         where h.type = 'outgoing' and h.deleted_at is null and d.state = 'failed'
           and d.last_request_id >= (select uuidv7(interval '-1 day')) limit ${MAX_COUNTED}) as lost) as failed,
       (select count(*)::int from (
-        select due_at, leased_until from deliveries where state = 'pending' limit ${MAX_COUNTED}) as pending
-      where due_at < now() - interval '1 minute' and coalesce(leased_until < now(), true)) as late`.execute(
-    db,
-  )
+        select hook_id, due_at, leased_until from deliveries where state = 'pending' limit ${MAX_COUNTED}) as d
+      where due_at < now() - interval '1 minute' and coalesce(leased_until < now(), true)
+        and not ${sql.raw(isHeld('d'))}) as late`.execute(db)
   return rows[0]!
 }
 

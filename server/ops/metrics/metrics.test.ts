@@ -51,3 +51,19 @@ test('a delivery attempt counts by its outcome, and a delivery when it ends', as
   const ended = (state: string) => samples.get(`gantry_deliveries_ended_total{state="${state}"}`)
   assert.deepEqual(['delivered', 'failed', 'ignored'].map(ended), [1, 0, 1])
 })
+
+test('rate limits are counted by origin, and beyond the first twenty together', async () => {
+  const { metrics, read } = createTestMetrics()
+  const origin = (number: number) => `https://host-${number}.example`
+  for (let number = 0; number < 22; number += 1) metrics.work.onPause({ origin: origin(number) })
+  metrics.work.onPause({ origin: origin(0) })
+  const limited = Array.from({ length: 22 }, (_, number) => ({ origin: origin(number), deliveries: 3 }))
+  const state = { ...IDLE, deliveries: { ...IDLE.deliveries, limited } }
+  await read(state)
+  const samples = await read(state)
+  assert.equal(samples.get(`gantry_rate_limit_pauses_total{origin="${origin(0)}"}`), 2)
+  assert.equal(samples.get('gantry_rate_limit_pauses_total{origin="other"}'), 2)
+  assert.equal(samples.get(`gantry_rate_limited_deliveries{origin="${origin(19)}"}`), 3)
+  assert.equal(samples.get('gantry_rate_limited_deliveries{origin="other"}'), 6)
+  assert.equal((await read()).get('gantry_rate_limited_deliveries{origin="other"}'), 0)
+})

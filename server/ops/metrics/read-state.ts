@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { sql } from 'kysely'
-import { readDeliveryDepths } from '#engine/outgoing/claim-deliveries.ts'
+import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import { readRetentionTotals } from '#ops/retention/prune.ts'
 import type { Database } from '#platform/database/connect.ts'

@@ -1,12 +1,17 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import type { DeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
+
+/** Labels are few: further origins share one. */
+export const MAX_ORIGINS = 20
+export const OTHER = 'other'
 
 /** The state of the whole installation, read from the database. */
 export type InstallationState = {
   queueDepths: QueueDepth[]
   /** How long the oldest job that could run has waited; null when none waits. */
   oldestReadySeconds: number | null
-  deliveries: { pending: number; late: number; failingHooks: number }
+  deliveries: DeliveryDepths
   workers: { online: number; draining: number }
   /** Targets that no worker can take. */
   targetsWithoutWorker: number
@@ -23,6 +28,11 @@ export function createInstallationMetrics(registry: Registry) {
     ['state'],
   )
   const failing = gauge('failing_hooks', 'Outgoing hooks whose receiver failed and has not succeeded since.')
+  const limited = gauge(
+    'rate_limited_deliveries',
+    'Deliveries that wait because a service has reached its rate limit, by origin.',
+    ['origin'],
+  )
   const workers = gauge('workers', 'Workers that are online; draining ones take no new targets.', ['state'])
   const withoutWorker = gauge('targets_without_worker', 'Targets that wait because no worker can take them.')
   const finished = gauge(
@@ -37,7 +47,7 @@ export function createInstallationMetrics(registry: Registry) {
   })
 
   return (state: InstallationState | null): void => {
-    for (const metric of [jobs, deliveries, workers, removed]) metric.reset()
+    for (const metric of [jobs, deliveries, limited, workers, removed]) metric.reset()
     for (const metric of [oldest, failing, withoutWorker, finished]) metric.remove()
     if (state === null) return
     for (const { job, ...states } of state.queueDepths)
@@ -46,6 +56,9 @@ export function createInstallationMetrics(registry: Registry) {
     deliveries.set({ state: 'pending' }, state.deliveries.pending)
     deliveries.set({ state: 'late' }, state.deliveries.late)
     failing.set(state.deliveries.failingHooks)
+    limited.set({ origin: OTHER }, 0)
+    for (const [place, { origin, deliveries: count }] of state.deliveries.limited.entries())
+      limited.inc({ origin: place < MAX_ORIGINS ? origin : OTHER }, count)
     workers.set({ state: 'online' }, state.workers.online)
     workers.set({ state: 'draining' }, state.workers.draining)
     withoutWorker.set(state.targetsWithoutWorker)

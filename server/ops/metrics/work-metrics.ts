@@ -4,9 +4,12 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import type { OnCall } from '#engine/incoming/receive-call.ts'
 import type { FinishedAttempt } from '#engine/outgoing/attempt-delivery.ts'
 import { ATTEMPT_OUTCOMES } from '#engine/outgoing/record-attempt.ts'
+import type { OnCheck } from '#engine/reconciling/reconcile.ts'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { isEnd } from '#model/actions/status.ts'
+import { STATUS_KINDS } from '#model/hooks/sent-status.ts'
 import { REASONS, STATUSES } from '#platform/vocabulary.ts'
+import { MAX_ORIGINS, OTHER } from './state-metrics.ts'
 
 /** By result; the names are those of the outcomes in records of calls, where there are any. */
 const VERDICTS: Record<Parameters<OnCall>[0], string> = {
@@ -33,6 +36,13 @@ const ENDS_OF_RUNS = ENDS.flatMap((status) =>
 /** A delivery is superseded without an attempt. */
 const OUTCOMES = ATTEMPT_OUTCOMES.filter((outcome) => outcome !== 'superseded')
 const DELIVERY_ENDS = { delivered: 'delivered', failed: 'failed', unrecorded: 'failed', ignored: 'ignored' }
+const CHECK_RESULTS: Record<Parameters<OnCheck>[0]['verdict'], string> = {
+  matches: 'matches',
+  repair: 'drift',
+  'hides-newer': 'drift',
+  overridden: 'overridden',
+  unknown: 'unknown',
+}
 
 const FAST = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const SLOW = [0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600]
@@ -76,6 +86,23 @@ export function createWorkMetrics(registry: Registry) {
     'unrecorded_deliveries_total',
     'Deliveries that this process marked as failed because their attempt could not be stored.',
   )
+  const checks = counter(
+    'status_checks_total',
+    'Commit statuses that this process read back, by preset and result: matches, drift, overridden, unknown.',
+    ['kind', 'result'],
+  )
+  const repairs = counter(
+    'status_repairs_total',
+    'Commit statuses that this process sent again because the service showed another one, by preset.',
+    ['kind'],
+  )
+
+  const pauses = counter(
+    'rate_limit_pauses_total',
+    'Pauses that services asked this process for because of their rate limit, by origin.',
+    ['origin'],
+  )
+  const origins = new Set<string>()
 
   // From the start, so that the first one counts as an increase.
   for (const verdict of byVerdict.values()) verdict.inc(0)
@@ -85,6 +112,12 @@ export function createWorkMetrics(registry: Registry) {
   for (const kind of ['action', 'target']) moves.inc({ kind }, 0)
   for (const outcome of OUTCOMES) attempts.inc({ outcome }, 0)
   for (const state of Object.values(DELIVERY_ENDS)) deliveries.inc({ state }, 0)
+  pauses.inc({ origin: OTHER }, 0)
+
+  for (const kind of STATUS_KINDS) {
+    for (const result of new Set(Object.values(CHECK_RESULTS))) checks.inc({ kind, result }, 0)
+    repairs.inc({ kind }, 0)
+  }
 
   const onCall: OnCall = (result, seconds) => {
     byVerdict.get(result)?.inc()
@@ -106,6 +139,11 @@ export function createWorkMetrics(registry: Registry) {
     for (const status of committed.endedSteps) steps.inc({ status })
   }
 
+  const onPause = ({ origin }: { origin: string }): void => {
+    if (origins.size < MAX_ORIGINS) origins.add(origin)
+    pauses.inc({ origin: origins.has(origin) ? origin : OTHER })
+  }
+
   const onAttempt = ({ next, record }: Pick<FinishedAttempt, 'next' | 'record'>): void => {
     if (record) attempts.inc({ outcome: record.outcome })
     if (record?.durationMs != null) attemptSeconds.observe(record.durationMs / 1_000)
@@ -114,7 +152,12 @@ export function createWorkMetrics(registry: Registry) {
     if (next.kind === 'unrecorded') unrecorded.inc()
   }
 
-  return { onCall, onMoves, onAttempt }
+  const onCheck: OnCheck = ({ kind, verdict, wasRepaired }) => {
+    checks.inc({ kind, result: CHECK_RESULTS[verdict] })
+    if (wasRepaired) repairs.inc({ kind })
+  }
+
+  return { onCall, onMoves, onAttempt, onPause, onCheck }
 
   function counter<Label extends string>(name: string, help: string, labelNames: Label[] = []) {
     return new Counter({ name: `gantry_${name}`, help, labelNames, registers })

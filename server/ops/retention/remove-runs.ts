@@ -55,7 +55,8 @@ async function findRemovable(db: Database, ids: number[], { lock = false } = {})
       where t.release_name is not null
     ), needed as materialized (
       select made.id from made join applications app on app.id = made.application_id and app.deleted_at is null
-      where made.release_name = (select live.release_name from actions live where live.id = app.live_action_id)
+      where exists (select from live_releases live
+          where live.application_id = made.application_id and live.release_name = made.release_name)
         or exists (select from releases_on_disk d join servers s on s.id = d.server_id and s.deleted_at is null
           where d.application_id = made.application_id and d.release_name = made.release_name)
     )
@@ -63,6 +64,7 @@ async function findRemovable(db: Database, ids: number[], { lock = false } = {})
       and not exists (select from actions child where child.parent_id = a.id)
       and not exists (select from actions again where again.retry_of = a.id)
       and not exists (select from deliveries d where d.action_id = a.id and d.state = 'pending')
+      and not exists (select from live_releases where action_id = a.id)
       and not exists (select from applications where live_action_id = a.id)
       and a.id not in (select id from needed)
     order by a.id ${lock ? sql`for update of a skip locked` : sql``}`.execute(db)
@@ -83,6 +85,7 @@ async function removeRuns(trx: Transaction, ids: number[]): Promise<void> {
   await sql`delete from target_moves where target_id = any(${targetIds}::bigint[])`.execute(trx)
   await sql`delete from targets where id = any(${targetIds}::bigint[])`.execute(trx)
   await sql`delete from deliveries where action_id = any(${ids}::bigint[])`.execute(trx)
+  await sql`delete from status_checks where action_id = any(${ids}::bigint[])`.execute(trx)
   await sql`delete from events where action_id = any(${ids}::bigint[])`.execute(trx)
   await sql`delete from actions where id = any(${ids}::bigint[])`.execute(trx)
 }

@@ -5,6 +5,14 @@ export function anyOf(column: string, ids: readonly number[]) {
   return sql<boolean>`${sql.ref(column)} = any(${[...new Set(ids)]}::bigint[])`
 }
 
+/**
+ * `= any of these`, without its number: PostgreSQL keeps one plan for all, instead of planning for each number of ids what
+ * takes less time to run. For statements that run all the time, and read by index in any case.
+ */
+export function anyId(ids: readonly number[]) {
+  return sql`any((select ${ids}::bigint[])::bigint[])`
+}
+
 export function byId<Row extends { id: number }>(rows: readonly Row[]): Map<number, Row> {
   return new Map(rows.map((row) => [row.id, row]))
 }

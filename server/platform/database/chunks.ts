@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 
 /**
  * A parameter of the type bytea whose bytes are in several buffers, which are sent one after another instead of being
- * copied together, twice. Only as the last parameter of a statement.
+ * copied together, twice. Only as the last parameter of a statement, and only once.
  */
 export class Chunks {
-  readonly chunks: readonly Buffer[]
+  chunks: readonly Buffer[]
   readonly bytes: number
 
   constructor(chunks: readonly Buffer[]) {
@@ -30,10 +30,10 @@ const TAIL_BYTES = 4
 /** Makes a connection of `pg` send chunks: as an empty value first, whose length is then corrected. */
 export function sendChunks(connection: BoundConnection): void {
   const bind = connection.bind.bind(connection)
+  const send = connection._send.bind(connection)
   connection.bind = (config) => {
     const last = config.values?.at(-1)
     if (!(last instanceof Chunks)) return bind(config)
-    const send = connection._send.bind(connection)
     connection._send = (message) => {
       message.writeInt32BE(message.readInt32BE(1) + last.bytes, 1)
       message.writeInt32BE(last.bytes, message.length - TAIL_BYTES - 4)
@@ -45,6 +45,8 @@ export function sendChunks(connection: BoundConnection): void {
       bind({ ...config, values: [...config.values!.slice(0, -1), EMPTY] })
     } finally {
       connection._send = send
+      // What was written is the stream's: see `query` in client.ts.
+      last.chunks = []
     }
   }
 }

@@ -41,8 +41,8 @@ export type Deployment = {
 /** One step of a target, as stored in `targets.steps`; its id is derived from the target's (see model/actions/present.ts). */
 export type StoredStep = {
   order: number
-  /** The row of pipeline_steps that it was planned from; that row never changes. */
-  step_id: number
+  /** The row of pipeline_steps that it was planned from, which never changes; null for `revert-release`. */
+  step_id: number | null
   name: string
   description: string | null
   status: Status
@@ -53,6 +53,24 @@ export type StoredStep = {
   updated_at?: string
 }
 
+/** How a release is checked once it is live; complete, with its defaults (model/pipelines/health-check.ts). */
+export type HealthCheck = {
+  /** Between two tries. */
+  interval_seconds: number
+  /** Of one try. */
+  timeout_seconds: number
+  /** Of all tries together. */
+  within_seconds: number
+  healthy_for_seconds: number
+} & (
+  | { type: 'http'; url: string; expect_status: number | string; expect_body: string | null }
+  | { type: 'tcp'; port: number }
+  | { type: 'command'; command: string }
+)
+
+/** `release`: null when nothing was live. The rest is null when Gantry does not know the release. */
+export type LiveBefore = { release: string | null; action_id: number | null; commit_sha: string | null }
+
 /** How long an environment keeps what; null: forever. */
 export type Retention = {
   runs_days: number | null
@@ -61,6 +79,8 @@ export type Retention = {
   requests_days: number | null
 }
 
+/** What a service shows of a status that was sent to it. */
+export type RemoteState = 'matches' | 'repaired' | 'overridden' | 'unknown' | 'not_checked'
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'superseded' | 'missed' | 'ignored'
 
 export type Tables = {
@@ -167,7 +187,7 @@ export type Tables = {
     id: Id
     organization_id: number
     name: string
-    provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh'
+    provider_code: 'github' | 'gitlab' | 'bitbucket' | 'gitea' | 'git' | 'ssh' | 'slack' | 'discord'
     auth_type: 'token' | 'key' | 'none'
     base_url: string | null
     username: string | null
@@ -207,8 +227,10 @@ export type Tables = {
     build_command: string | null
     shared_paths: Generated<string[]>
     deployments_keep: Generated<number>
+    health_check: MaybeJson<HealthCheck>
     folder: string
     credential_id: number | null
+    /** For processes of an older release; others read live_releases. */
     live_action_id: number | null
     created_by: number
   }
@@ -230,7 +252,12 @@ export type Tables = {
     operation: string
     max_parallel_actions: Generated<number>
     queue_policy: Generated<'queue' | 'latest' | 'reject'>
-    rollout: MaybeJson<{ batch: number | string; max_failed: number }>
+    /** Replaces that of the application. */
+    health_check: MaybeJson<HealthCheck>
+    /** Without `on_failure` in rows of older releases. */
+    rollout: MaybeJson<{ batch: number | string; max_failed: number; on_failure?: 'stop' | 'revert_all' }>
+    /** When a step fails after activation. */
+    on_failure: Generated<'revert' | 'keep'>
     created_by: number
   }
   pipeline_run_after: { pipeline_id: number; after_pipeline_id: number; environment_id: number }
@@ -247,6 +274,10 @@ export type Tables = {
     run_as_user: string | null
     timeout_seconds: Generated<number>
     idempotent: Generated<boolean>
+    /** What `check-health` checks; null for all other steps. */
+    health_check: MaybeJson<HealthCheck>
+    irreversible: Generated<boolean>
+    run_on_revert: Generated<boolean>
     removed_at: MaybeTimestamp
   }
   hooks: Dated & {
@@ -267,6 +298,8 @@ export type Tables = {
     secret_header_name: string | null
     target_url: string | null
     verify_ssl: boolean | null
+    /** Of an outgoing hook; null: the credential of the application. */
+    credential_id: number | null
     settings: Json<Record<string, unknown>>
     trigger_when: Json<Record<string, unknown>>
     disabled_at: MaybeTimestamp
@@ -319,6 +352,8 @@ export type Tables = {
     attempt: Generated<number>
     attempt_key: string | null
     release_name: string | null
+    /** What its server served before this target activated its release; null until then. */
+    live_before: MaybeJson<LiveBefore>
     /** The worker that made the last attempt. */
     worker_name: string | null
     started_at: MaybeTimestamp
@@ -366,6 +401,17 @@ export type Tables = {
     signature_problem: string | null
     body_bytes: number | null
     event_kind: string | null
+    capture_error: string | null
+  }
+  captured_values: {
+    id: string
+    action_id: number
+    hook_id: string
+    values: Json<Record<string, string | number | boolean>>
+    hidden: Buffer | null
+    origin: string
+    is_recreated: boolean
+    updated_at: Timestamp
   }
   credential_uses: { credential_id: number; action_id: number }
   delivery_claims: { hook_id: string; key: Buffer; action_id: number; claimed_at: Timestamp }
@@ -382,6 +428,7 @@ export type Tables = {
     first_request_id: string | null
     last_request_id: string | null
     asked_by: number | null
+    is_redelivered: Generated<boolean>
     created_at: Timestamp
   }
   hook_health: {
@@ -392,6 +439,36 @@ export type Tables = {
     failed_deliveries: Generated<number>
     gone_answers: Generated<number>
     warned_at: MaybeTimestamp
+  }
+  /** Pauses that services asked for, by the credential whose token was sent. */
+  rate_budgets: {
+    credential_id: number
+    origin: string
+    paused_until: Timestamp
+    reason: string
+    /** Pauses in a row for which the service named no end. */
+    unnamed_pauses: Generated<number>
+  }
+  /** Commit statuses that are read back; see engine/reconciling. */
+  status_checks: {
+    action_id: number
+    hook_id: string
+    event_id: number
+    credential_id: number
+    kind: string
+    url: string
+    context: string
+    state: string
+    link: string
+    sent_at: Timestamp
+    checks: Generated<number>
+    repairs: Generated<number>
+    due_at: MaybeTimestamp
+    leased_until: MaybeTimestamp
+    remote_state: Generated<RemoteState>
+    remote_status: string | null
+    remote_detail: string | null
+    checked_at: MaybeTimestamp
   }
   events: {
     id: Id
@@ -465,6 +542,33 @@ export type Tables = {
     release_name: string
     server_id: number
     recorded_at: Timestamp
+    /** As the last list of the server showed it. */
+    on_disk: Generated<boolean>
+    was_live: Generated<boolean>
+    reverted: Generated<boolean>
+    /** Measured on the server; null when unknown. */
+    size_bytes: number | null
+  }
+  /** What each server of an application serves: the run that switched there last, and its release. */
+  live_releases: {
+    application_id: number
+    server_id: number
+    action_id: number
+    release_name: string
+    commit_sha: string | null
+    since: Timestamp
+  }
+  /** What a deploy ships to the servers that served the same release before; see model/actions/changes.ts. */
+  action_changes: {
+    action_id: number
+    /** Empty: nothing was live there. */
+    from_release: string
+    from_action_id: number | null
+    from_commit: string | null
+    to_commit: string | null
+    server_ids: number[]
+    comparison: object | null
+    reason: string | null
   }
   retention_progress: { environment_id: number; logs_before: number }
   retention_totals: {

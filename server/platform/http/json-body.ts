@@ -42,13 +42,17 @@ function ownField(value: unknown, key: string): unknown {
 function withExactNumbers(
   value: unknown,
   bytes: Buffer,
-  path: readonly [string, string] | undefined,
+  paths: readonly (readonly string[])[] = [],
 ): unknown {
-  const [outer, inner] = path ?? []
-  const holder = outer === undefined ? undefined : ownField(value, outer)
-  if (inner === undefined || ownField(holder, inner) === undefined) return value
-  const exact = ownField(ownField(parseExactly(bytes.toString('utf8')), outer!), inner)
-  return { ...(value as object), [outer!]: { ...(holder as object), [inner]: exact } }
+  const given = paths.filter((path) => path.reduce(ownField, value) !== undefined)
+  if (given.length === 0) return value
+  const exact = parseExactly(bytes.toString('utf8'))
+  return given.reduce((body, path) => replaceAt(body, path, path.reduce(ownField, exact)), value)
+}
+
+function replaceAt(holder: unknown, [key, ...below]: readonly string[], value: unknown): unknown {
+  if (key === undefined) return value
+  return { ...(holder as object), [key]: replaceAt(ownField(holder, key), below, value) }
 }
 
 function rejectUnstorableQuery(query: Record<string, unknown>): void {

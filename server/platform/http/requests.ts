@@ -10,8 +10,8 @@ declare module 'fastify' {
     offers?: string
     /** The body may be omitted. */
     bodyOptional?: boolean
-    /** The path of the field in the body whose large integers keep their digits (exact-json.ts). */
-    exactNumbersAt?: readonly [string, string]
+    /** The paths of the fields in the body whose large integers keep their digits (exact-json.ts). */
+    exactNumbersAt?: readonly (readonly string[])[]
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Job } from 'pg-boss'
 import type { Attempt, WorkerDeps } from './core.ts'
@@ -36,6 +37,7 @@ export function startConsumer(
   const jobsReady = createSignal()
   const capacityFreed = createSignal()
   let isDraining = false
+  let lastFetch = Number.NEGATIVE_INFINITY
   const finishing = new AbortController()
   const finished = new AbortController()
   const outcomes = createOutcomeWriter(deps, job, (outcome) => {
@@ -55,11 +57,20 @@ export function startConsumer(
         await capacityFreed.wait()
         continue
       }
+      await rest()
       jobsReady.clear()
       const fetched = await fetchJobs(capacity)
       fetched.forEach(finishing.signal.aborted || isDraining ? handBackUnstarted : start)
       if (fetched.length < capacity && !finishing.signal.aborted) await jobsReady.wait(await idleMs())
     }
+  }
+
+  /** The first job after a while is fetched at once. */
+  async function rest(): Promise<void> {
+    const { restMs = 0 } = definition
+    const leftMs = restMs - (performance.now() - lastFetch)
+    if (leftMs > 0) await delay(leftMs)
+    lastFetch = performance.now()
   }
 
   async function fetchJobs(batchSize: number): Promise<Job<unknown>[]> {

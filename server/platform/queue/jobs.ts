@@ -17,6 +17,8 @@ export type JobDefinition<Payload extends TSchema = TSchema> = {
   concurrency: number
   /** The most that one statement fetches. */
   batchSize: number
+  /** At least this long between two fetches: jobs that come in quick succession are fetched together. */
+  restMs?: number
   /** Rejects a second job with the same key (or, without keys, any second job) in that state. */
   unique?: 'waiting' | 'waiting-or-running'
   /** Enqueued by the queue itself, once per period across all processes. Its payload is {}. */
@@ -66,6 +68,7 @@ export const jobs = {
     // Most of them share a pass.
     concurrency: 200,
     batchSize: 100,
+    restMs: 10,
   },
   // One target of an action, from its first step to its end. Steps have their own timeouts.
   'targets.run': {

@@ -29,6 +29,7 @@ export const testJobs = {
   'test.count': numbered,
   'test.hasty': { ...numbered, timeoutSeconds: 0.1, retryLimit: 0 },
   'test.kept': { ...numbered, keepFinishedSeconds: 60 },
+  'test.rested': { ...numbered, restMs: 100 },
   'test.unique': { ...numbered, unique: 'waiting-or-running' },
   'test.periodic': {
     ...numbered,
@@ -45,7 +46,7 @@ export type TestQueue = {
   settings: Parameters<typeof installQueue>[0]
   logged: LogLine[]
   enqueue: (
-    name: 'test.count' | 'test.hasty' | 'test.kept' | 'test.unique',
+    name: 'test.count' | 'test.hasty' | 'test.kept' | 'test.rested' | 'test.unique',
     count?: number,
   ) => Promise<string[]>
   work: (handlers: JobHandlers<TestJobs>, timings?: Partial<WorkerTimings>) => Promise<Worker>

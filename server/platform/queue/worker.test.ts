@@ -35,6 +35,30 @@ test('2,000 jobs run exactly once with two workers', async (t) => {
   assert.equal(new Set(runs).size, 2_000)
 })
 
+test('jobs that come in quick succession are fetched together; the first one does not wait', async (t) => {
+  const { queue, work, enqueue } = await createTestQueue(t)
+  const runs: number[] = []
+  const ran = createSignal()
+  await work(
+    {
+      'test.rested': async () => {
+        runs.push(performance.now())
+        ran.notify()
+      },
+    },
+    NEVER_POLL,
+  )
+  await delay(150)
+  const begin = performance.now()
+  await enqueue('test.rested')
+  await ran.wait()
+  assert.ok(runs[0]! - begin < 80, 'at once')
+  for (let number = 0; number < 10; number += 1) await enqueue('test.rested')
+  await until(async () => (await remaining(queue)) === 0)
+  const fetches = runs.filter((at, index) => index === 0 || at - runs[index - 1]! > 50)
+  assert.ok(fetches.length <= 2 + (runs.at(-1)! - begin) / 100, `${fetches.length} fetches`)
+})
+
 test('no more jobs run concurrently than the catalog allows', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
   let active = 0

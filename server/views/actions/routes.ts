@@ -2,7 +2,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
-import { callerOf, showing } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, showing } from '#access/authorization/enforce.ts'
+import { actionChangesSchema } from '#model/actions/changes-schemas.ts'
 import { filterQuery, filtersOf } from '#model/actions/filters.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { actionListItemSchema, actionSchema } from '#model/actions/schemas.ts'
@@ -14,6 +15,7 @@ import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { Exactly, errorResponses, Id, ref, withHeaders } from '#platform/http/schemas.ts'
 import { createLargeLists } from './find-page.ts'
 import { listActions } from './list-actions.ts'
+import { readChanges } from './read-changes.ts'
 
 const tags = ['Actions']
 
@@ -72,6 +74,27 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
       if (!action) throw notFound()
       reply.header('etag', `W/"${action.id}-${Date.parse(action.updated_at)}"`)
       return sendJson(reply, action)
+    },
+  )
+
+  app.get(
+    '/actions/:action_id/changes',
+    {
+      config: { access: permissions('action', 'action_id', 'action:view') },
+      schema: {
+        tags,
+        operationId: 'readActionChanges',
+        summary: 'Read what an action ships',
+        description:
+          'Commits and files between what was live on each server and what the action brings there, in both directions. They are compared when the source is fetched, and kept with the action.',
+        params: Exactly({ action_id: Id }),
+        response: { 200: ref(actionChangesSchema), ...errorResponses(401, 404, 422) },
+      },
+    },
+    async (request, reply) => {
+      const changes = await readChanges(db, request.params.action_id)
+      if (!changes) throw notFound()
+      return sendJson(reply, changes)
     },
   )
 }

@@ -1,11 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
-import { healthOf } from '#model/hooks/health.ts'
+import { errorOf, healthOf } from '#model/hooks/health.ts'
 import { loadHealth } from '#model/hooks/load-health.ts'
+import { loadPauses } from '#model/hooks/rate-budgets.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { COUNT_LIMIT } from '#platform/http/pagination.ts'
-import type { FailingHook, OverviewDeliveries } from './schemas.ts'
+import type { FailedNotification, FailingHook, OverviewDeliveries } from './schemas.ts'
 
 const MAX_FAILING = 50
+const MAX_FAILED = 20
+/** The id of the last attempt contains its time. */
+const FAILED_LAST_DAY = sql`d.state = 'failed' and d.last_request_id >= (select uuidv7(interval '-1 day'))`
 
 /** The state of deliveries, for the hooks of these environments. */
 export async function findDeliveries(
@@ -13,17 +17,28 @@ export async function findDeliveries(
   environmentIds: readonly number[],
 ): Promise<OverviewDeliveries> {
   const ofHooks = sql`h.environment_id = any(${environmentIds}::bigint[]) and h.type = 'outgoing' and h.deleted_at is null`
-  const [failing, pending, failed_last_day] = await Promise.all([
+  const [failing, pending, failed_last_day, failed] = await Promise.all([
     findFailing(db, ofHooks),
     countDeliveries(db, ofHooks, sql`d.state = 'pending'`),
-    // The id of the last attempt contains its time.
-    countDeliveries(
-      db,
-      ofHooks,
-      sql`d.state = 'failed' and d.last_request_id >= (select uuidv7(interval '-1 day'))`,
-    ),
+    countDeliveries(db, ofHooks, FAILED_LAST_DAY),
+    findFailed(db, ofHooks),
   ])
-  return { failing, pending, failed_last_day }
+  return { failing, pending, failed_last_day, failed }
+}
+
+async function findFailed(db: Database, ofHooks: RawBuilder<unknown>): Promise<FailedNotification[]> {
+  const { rows } = await sql<FailedNotification & { error: string | null; status: number | null }>`
+    select failed.hook_id, failed.hook_name, failed.action_id, failed.last_request_id, r.created_at as failed_at, r.error,
+      r.response_status_code as status
+    from (
+      select latest.*, h.name as hook_name from hooks h cross join lateral (
+        select d.hook_id, d.action_id, d.last_request_id from deliveries d
+        where d.hook_id = h.id and ${FAILED_LAST_DAY} order by d.last_request_id desc limit ${MAX_FAILED}::bigint
+      ) as latest
+      where ${ofHooks} order by latest.last_request_id desc limit ${MAX_FAILED}::bigint
+    ) as failed left join hook_requests r on r.id = failed.last_request_id
+    order by failed.last_request_id desc`.execute(db)
+  return rows.map(({ error, status, ...row }) => ({ ...row, last_error: errorOf({ error, status }) }))
 }
 
 /** Hooks whose receiver fails, and hooks that were disabled for it: longest first. */
@@ -35,13 +50,12 @@ async function findFailing(db: Database, ofHooks: RawBuilder<unknown>): Promise<
     where ${ofHooks}
       and (h.disabled_at is not null or (h.active and (s.failing_since is not null or s.failures_in_a_row > 0)))
     order by coalesce(s.failing_since, h.disabled_at), h.id limit ${MAX_FAILING}::bigint`.execute(db)
-  const health = await loadHealth(
-    db,
-    rows.map((row) => row.hook_id),
-  )
+  const ids = rows.map((row) => row.hook_id)
+  const health = await loadHealth(db, ids)
+  const pauses = await loadPauses(db, ids)
   return rows.map(({ active, ...row }) => ({
     ...row,
-    health: healthOf({ ...row, active }, health.get(row.hook_id)),
+    health: healthOf({ ...row, active }, health.get(row.hook_id), pauses.get(row.hook_id)?.paused_until),
   }))
 }
 

@@ -75,12 +75,26 @@ const failingHookSchema = namedObject('FailingHook', {
 })
 export type FailingHook = Static<typeof failingHookSchema>
 
+const failedNotificationSchema = namedObject('FailedNotification', {
+  hook_id: described(Uuid, 'The id of the outgoing hook.'),
+  hook_name: Type.String({ description: 'The name of the outgoing hook.' }),
+  action_id: idOf('action'),
+  last_request_id: described(Uuid, 'The id of the last attempt, for `GET /hook-requests/{id}`.'),
+  last_error: TextOrNull({ description: 'Why the last attempt failed; null when that is not on record.' }),
+  failed_at: described(TimestampOrNull, 'When it was last tried; null when that is not on record.'),
+})
+export type FailedNotification = Static<typeof failedNotificationSchema>
+
 const overviewDeliveriesSchema = namedObject('OverviewDeliveries', {
   failing: Type.Array(ref(failingHookSchema), {
     description: 'Outgoing hooks whose receivers fail, or that were disabled for it; at most 50.',
   }),
   pending: Count('Pending deliveries; 10000 means 10000 or more.'),
   failed_last_day: Count('Deliveries that failed for good within 24 hours; 10000 means 10000 or more.'),
+  failed: Type.Array(ref(failedNotificationSchema), {
+    description:
+      'Deliveries that failed for good within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`.',
+  }),
 })
 export type OverviewDeliveries = Static<typeof overviewDeliveriesSchema>
 
@@ -144,6 +158,7 @@ export type Overview = Static<typeof overviewSchema>
 export const dashboardSchemas = [
   overviewRunSchema,
   failingHookSchema,
+  failedNotificationSchema,
   overviewDeliveriesSchema,
   overviewSchema,
 ]

@@ -25,6 +25,7 @@ const columns = [
   'next_attempt_at',
   'attempt',
   'error',
+  'capture_error',
   'event_kind as event',
 ] as const
 

@@ -29,6 +29,10 @@ const recordFields = {
   ),
   attempt: IntegerOrNull({ description: 'The number of the attempt; null for calls.' }),
   error: TextOrNull({ description: 'Why the delivery failed; null when it did not, and for calls.' }),
+  capture_error: TextOrNull({
+    description:
+      'Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise.',
+  }),
   event: TextOrNull({
     description:
       'The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records.',

@@ -6,7 +6,12 @@ import { at, type Drive } from './recorder.ts'
 type Receiver = Awaited<ReturnType<typeof openReceiver>>
 
 /** A call that starts a run, and what is delivered about it. */
-export async function driveHooks(drive: Drive, pipelineId: number, receiver: Receiver): Promise<void> {
+export async function driveHooks(
+  drive: Drive,
+  pipelineId: number,
+  receiver: Receiver,
+  organizationId: number,
+): Promise<void> {
   const { admin, anyone } = drive
   const pipeline = at({ id: pipelineId })
   const outgoing = await admin.post('/pipelines/{id}/hooks/outgoing', {
@@ -25,6 +30,7 @@ export async function driveHooks(drive: Drive, pipelineId: number, receiver: Rec
   })
   await admin.post('/hooks/outgoing/{hook_id}/preview', outgoingHook)
   await driveTest(drive, outgoing.id, secret!)
+  await driveEject(drive, pipelineId, organizationId)
 
   const incoming = await admin.post('/pipelines/{id}/hooks/incoming', {
     ...pipeline,
@@ -81,4 +87,20 @@ async function driveTest({ admin }: Drive, hookId: string, secret: string): Prom
   const { id } = await verifyDelivery({ headers: data.headers, body: data.body, secret })
   assert.equal(id, data.id)
   await deliveries.return()
+}
+
+/** A hook with a preset becomes an ordinary one. Removed, so that it sends nothing. */
+async function driveEject({ admin }: Drive, pipelineId: number, organizationId: number): Promise<void> {
+  const { id: credential_id } = await admin.post('/organizations/{id}/credentials', {
+    ...at({ id: organizationId }),
+    body: { name: 'Chat', provider_code: 'slack', token: 'xoxb-token' },
+  })
+  const preset = { kind: 'slack_message' as const, channel: '#deploys' }
+  const { id, effective_settings } = await admin.post('/pipelines/{id}/hooks/outgoing', {
+    ...at({ id: pipelineId }),
+    body: { name: 'Chat', credential_id, settings: { preset } },
+  })
+  const { settings } = await admin.post('/hooks/outgoing/{hook_id}/eject', at({ hook_id: id }))
+  assert.deepEqual(settings, effective_settings)
+  await admin.delete('/hooks/outgoing/{hook_id}', at({ hook_id: id }))
 }

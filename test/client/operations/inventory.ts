@@ -70,6 +70,12 @@ export async function driveInventory({ admin }: Drive, sample: { repository: str
   await admin.put('/resource-links/application/{id}/server/{child_id}', applicationToServer)
   await admin.delete('/resource-links/application/{id}/server/{child_id}', applicationToServer)
   await admin.put('/resource-links/server/{id}/application/{child_id}', serverToApplication)
+  const [live] = await admin.get('/applications/{id}/live', {
+    params: { path: { id: applicationId }, query: { contains: '1a2b3c4' } },
+  })
+  assert.equal(live!.contains_reason, 'nothing_live')
+  const [onDisk] = await admin.get('/applications/{id}/releases', application)
+  assert.deepEqual(onDisk!.releases, [])
 
   const { id: variableId } = await admin.post('/applications/{id}/variables', {
     ...application,

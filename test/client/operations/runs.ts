@@ -17,6 +17,10 @@ export async function driveRuns({ admin }: Drive, sample: { pipelineId: number; 
   })
   assert.equal(log.step.order, 1)
 
+  const changes = await admin.get('/actions/{action_id}/changes', at({ action_id: id }))
+  assert.equal(changes.reason, 'first_release')
+  assert.deepEqual(await admin.get('/actions/{id}/notifications', at({ id })), [])
+
   const custom = await admin.post('/pipelines/server/{resource_id}', {
     ...at({ resource_id: sample.serverId }),
     body: { name: 'Wait', operation: 'custom' },

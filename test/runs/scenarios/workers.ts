@@ -58,6 +58,7 @@ export function createWorkers(deps: WorkerDeps, script: Script): Workers {
       box,
       log: failOnErrors(actor, script.violations),
       lifecycle: await openTargetLifecycle({ db, listener, enqueueTargets: enqueue.targets, onError }),
+      checkPaths: async () => ({ kind: 'starts', note: null }),
       reach: script.reachAs(actor),
       handleStep: createStepHandler({ db, repositories }),
     }

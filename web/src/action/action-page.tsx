@@ -15,6 +15,7 @@ import { logFileName } from '../ui/format.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { Section, StatusBadge } from '../ui/parts.tsx'
 import { ActionDetails } from './action-details.tsx'
+import { ChangesSection } from './changes-section.tsx'
 import { NotificationsSection } from './notifications-section.tsx'
 import { RunControls } from './run-controls.tsx'
 import { StateText } from './state-text.tsx'
@@ -78,6 +79,7 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
           subscribeToLogs={subscribeToLogs}
         />
       )}
+      <ChangesSection action={action} />
       <NotificationsSection action={action} />
     </>
   )

@@ -6,7 +6,7 @@ import { GantryError } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Action, HookRequestRecord } from '../api/types.ts'
-import { deliveriesSummary, groupDeliveries } from '../hooks/outgoing/deliveries.ts'
+import { groupDeliveries } from '../hooks/outgoing/deliveries.ts'
 import { DeliveryBadge } from '../hooks/outgoing/delivery-badge.tsx'
 import { DeliveryDrawer } from '../hooks/outgoing/delivery-drawer.tsx'
 import { RedeliverButton } from '../hooks/outgoing/redeliver-button.tsx'
@@ -14,13 +14,15 @@ import { hooksQuery } from '../pipelines/pipelines.ts'
 import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
 import { outcomeLabel } from '../ui/status.ts'
 import { Age, NextAttempt } from '../ui/time.tsx'
+import { notificationsSummary } from './notifications.ts'
+import { NotifiedHooks, useNotifications } from './notified-hooks.tsx'
 import { ReplayButton } from './replay-button.tsx'
 
 const REFETCH_INTERVAL_MS = 4_000
 /** Deliveries about the last status follow it. */
 const REFETCH_AFTER_END_MS = 30_000
 
-/** The call that triggered the action, and every delivery about it. */
+/** What each receiver knows about the action, every delivery about it, and the call that triggered it. */
 export function NotificationsSection({ action }: { action: Action }) {
   const api = useApi()
   const { id, completed_at, pipeline_id } = action
@@ -46,15 +48,17 @@ export function NotificationsSection({ action }: { action: Action }) {
   const call = data?.find((request) => request.type === 'incoming')
   const deliveries = groupDeliveries(data ?? [])
   const shown = deliveries.find(({ id }) => id === opened)
+  const notifications = useNotifications(action).data
   const summary =
     error instanceof GantryError && error.status === 403
       ? 'You do not have permission to see the hooks of this environment.'
-      : data
-        ? deliveriesSummary(deliveries)
+      : notifications
+        ? notificationsSummary(notifications)
         : 'Loading notifications…'
   return (
     <Section id="notifications" title="Notifications">
       <Text mb="xs">{summary}</Text>
+      {notifications && notifications.length > 0 && <NotifiedHooks notifications={notifications} />}
       {(call || deliveries.length > 0) && (
         <DataTable columns={['State', 'Hook', 'Outcome', 'Time', 'Request']}>
           {deliveries.map((delivery) => (

@@ -43,7 +43,11 @@ const SENTENCES: Record<string, string> = {
   FAILED_WORKER_LOST: 'The worker was lost during a step that is not idempotent.',
   FAILED_UNREACHABLE: 'A server was unreachable.',
   FAILED_SOURCE: 'The branch, tag, commit or repository was not found.',
+  FAILED_UNHEALTHY: 'The new release is live, but it failed its health check.',
+  FAILED_REVERTED: 'The new release failed, and the earlier one is live again.',
+  FAILED_REVERT: 'The new release failed, and going back to the earlier one failed, too.',
   SKIPPED: 'Never ran: a run it depends on failed, or a newer run superseded it.',
+  SKIPPED_UNCHANGED: 'Never ran: no file that the paths of its hook match has changed since what is live.',
 }
 
 type State = Pick<Action, 'status' | 'status_reason_code' | 'targets' | 'status_reason_human_readable'>

@@ -21,7 +21,9 @@ export const queryKeys = {
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),
   action: (id: Id) => ['action', String(id)],
+  actionChanges: (id: Id) => ['action-changes', String(id)],
   actionHookRequests: (id: Id) => ['action-hook-requests', String(id)],
+  actionNotifications: (id: Id) => ['action-hook-requests', String(id), 'notifications'],
   organizations: ['organizations'],
   projects: (organizationId: Id | undefined) => ['projects', organizationId],
   project: (id: Id | undefined) => ['project', id],
@@ -33,7 +35,7 @@ export const queryKeys = {
   credential: (id: Id) => ['credential', String(id)],
   server: (id: Id) => ['server', String(id)],
   servers: (environmentId: Id) => ['servers', environmentId],
-  application: (id: Id) => ['application', String(id)],
+  application: (id?: Id) => (id === undefined ? ['application'] : ['application', String(id)]),
   applications: (environmentId: Id) => ['applications', environmentId],
   resourceRuns: (pipelineIds?: readonly Id[]) =>
     pipelineIds ? ['resource-runs', pipelineIds] : ['resource-runs'],
@@ -53,6 +55,9 @@ export const queryKeys = {
   blockers: (waiting: unknown) => ['blockers', waiting],
   liveRelease: (applicationId: Id) => ['live-release', applicationId],
   releases: (applicationId: Id, page: number) => ['releases', applicationId, page],
+  serverReleases: (applicationId?: Id) =>
+    applicationId === undefined ? ['server-releases'] : ['server-releases', applicationId],
+  liveCommit: (applicationId: Id, commit: string | undefined) => ['live-commit', applicationId, commit],
   plan: (pipelineId: Id, ...body: unknown[]) => ['plan', pipelineId, ...body],
   hooks: (pipelineId: Id) => ['hooks', pipelineId],
   hook: (type: string, id: Id) => ['hook', type, id],

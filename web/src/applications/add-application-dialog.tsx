@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useApi } from '../api/services.ts'
 import { useCredentials } from '../credentials/credentials.ts'
+import { healthField } from '../pipelines/health-check-input.ts'
 import type { EnvironmentChoice } from '../scope/environment-choice.ts'
 import { EnvironmentField } from '../scope/environment-field.tsx'
 import { useEnvironmentChoice } from '../scope/use-environment-choice.ts'
@@ -12,7 +13,7 @@ import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
 import { Loading } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
-import { AdvancedFields, CommandFields, ServersField } from './application-fields.tsx'
+import { AdvancedFields, CommandFields, HealthFields, ServersField } from './application-fields.tsx'
 import {
   APPLICATION_LABELS,
   type ApplicationRecord,
@@ -61,6 +62,7 @@ function AddApplicationForm({ choices, choice, reason, choose, close }: AddAppli
   const form = useRecordForm<ApplicationValues, ApplicationRecord>({
     id: 'application-new',
     initial: NEW_APPLICATION,
+    fields: healthField,
     save: (values) =>
       api.post('/environments/{id}/applications', {
         params: { path: { id: choice.environment } },
@@ -102,6 +104,7 @@ function AddApplicationForm({ choices, choice, reason, choose, close }: AddAppli
       <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />
       <ServersField form={form} servers={servers} />
       <CommandFields form={form} />
+      <HealthFields form={form} />
       <AdvancedFields form={form} />
       <Text size="sm" className="dimmed">
         With a pipeline and a hook as well: <Link href="/new">set it up step by step</Link>

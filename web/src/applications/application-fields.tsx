@@ -1,5 +1,7 @@
 // The inputs of an application besides its repository.
 import { Checkbox, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { HealthCheckFields } from '../pipelines/health-check-fields.tsx'
+import { HEALTH_LABELS } from '../pipelines/health-check-input.ts'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { MoreOptions } from '../ui/more-options.tsx'
 import type { ApplicationValues } from './application-input.ts'
@@ -26,6 +28,18 @@ export function CommandFields({ form }: FieldsProps) {
         {...form.field('build_command')}
       />
     </>
+  )
+}
+
+export function HealthFields({ form }: FieldsProps) {
+  const isSet = form.values.health_type !== ''
+  return (
+    <MoreOptions
+      label="Health check"
+      isOpen={isSet || Object.keys(HEALTH_LABELS).some((name) => form.errors[name])}
+    >
+      <HealthCheckFields form={form} none="No check" />
+    </MoreOptions>
   )
 }
 

@@ -1,5 +1,12 @@
 // What the form of an application holds, and what it sends. Pure.
 import type { components } from '#client/index.ts'
+import {
+  HEALTH_LABELS,
+  type HealthValues,
+  healthBody,
+  healthValues,
+  NO_HEALTH_CHECK,
+} from '../pipelines/health-check-input.ts'
 import { changedFields } from '../ui/form/changes.ts'
 
 export type ApplicationRecord = components['schemas']['ApplicationRecord']
@@ -8,7 +15,7 @@ export type ApplicationChange = components['schemas']['ChangeApplicationRequest'
 export type Inspection = components['schemas']['RepositoryInspection']
 
 /** Named like the fields of the API, so that its errors find their inputs. */
-export type ApplicationValues = {
+export type ApplicationValues = HealthValues & {
   name: string
   repository: string
   /** The value of a select: the id as text; empty without one. */
@@ -35,6 +42,7 @@ export const APPLICATION_LABELS = {
   install_dependencies_command: 'Install command',
   deployments_keep: 'Releases to keep',
   linked_resources: 'Servers',
+  ...HEALTH_LABELS,
 }
 
 export const NEW_APPLICATION: ApplicationValues = {
@@ -50,6 +58,7 @@ export const NEW_APPLICATION: ApplicationValues = {
   build_command: '',
   shared_paths: '',
   deployments_keep: 5,
+  ...NO_HEALTH_CHECK,
   linked_resources: [],
 }
 
@@ -120,6 +129,7 @@ export function applicationValues(application: ApplicationRecord): ApplicationVa
     build_command: application.build_command ?? '',
     shared_paths: application.shared_paths.join('\n'),
     deployments_keep: application.deployments_keep,
+    ...healthValues(application.health_check),
     linked_resources: application.linked_resources.map(({ resource_id }) => String(resource_id)),
   }
 }
@@ -142,6 +152,7 @@ export function applicationBody(values: ApplicationValues): ApplicationBody {
       .map((path) => path.trim())
       .filter((path) => path !== ''),
     deployments_keep: values.deployments_keep === '' ? 5 : values.deployments_keep,
+    health_check: healthBody(values),
     linked_resources: values.linked_resources.map((id) => ({
       resource_type: 'server' as const,
       resource_id: Number(id),

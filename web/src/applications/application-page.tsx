@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
+import { healthText } from '../pipelines/health-check-input.ts'
 import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { scopeSearch } from '../scope/scope.ts'
 import { useResourceScope } from '../scope/tree.ts'
@@ -18,6 +19,7 @@ import type { ApplicationRecord } from './application-input.ts'
 import { ApplicationServers } from './application-servers.tsx'
 import { EditApplicationDialog } from './edit-application-dialog.tsx'
 import { Releases } from './releases.tsx'
+import { ServerReleases } from './server-releases.tsx'
 import { VariablesSection } from './variables/variables-section.tsx'
 
 export default function ApplicationPage({ id }: { id: string }) {
@@ -54,6 +56,7 @@ function ApplicationDetails({ application, version }: ApplicationDetailsProps) {
         environmentId={application.environment_id}
         scope={scope}
       />
+      <ServerReleases applicationId={application.id} scope={scope} />
       <ApplicationServers application={application} scope={scope} />
       <VariablesSection applicationId={application.id} scope={scope} />
       <ApplicationHooks applicationId={application.id} />
@@ -113,6 +116,7 @@ function Source({ application, organizationId }: SourceProps) {
         <Fact label="Build">
           <Command text={application.build_command} />
         </Fact>
+        <Fact label="Health check">{application.health_check && healthText(application.health_check)}</Fact>
         <Fact label="Shared paths">{application.shared_paths.join(', ')}</Fact>
         <Fact label="Added">
           <Age of={application.created_at} />

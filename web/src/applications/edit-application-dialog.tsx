@@ -1,11 +1,11 @@
 import { TextInput } from '@mantine/core'
 import { useApi } from '../api/services.ts'
+import { healthField } from '../pipelines/health-check-input.ts'
 import { useInventoryChanged } from '../servers/servers.ts'
-import { usePermission } from '../session/permissions.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
-import { AdvancedFields, CommandFields } from './application-fields.tsx'
+import { AdvancedFields, CommandFields, HealthFields } from './application-fields.tsx'
 import {
   APPLICATION_LABELS,
   type ApplicationRecord,
@@ -31,6 +31,7 @@ export function EditApplicationDialog(props: EditApplicationDialogProps) {
     id: `application-${id}`,
     initial: applicationValues(application),
     version,
+    fields: healthField,
     save: (values, ifMatch, base) =>
       api.put('/applications/{id}', {
         params: { path: { id }, header: { 'If-Match': ifMatch } },
@@ -48,14 +49,13 @@ export function EditApplicationDialog(props: EditApplicationDialogProps) {
   })
   const { project_id: project, environment_id: environment } = application
   const scope = { organization: organizationId, project, environment }
-  const { allowed, reason } = usePermission('application:edit', scope)
   return (
     <FormDialog
       title={`Edit ${application.name}`}
       form={form}
       submit="Save changes"
       labels={APPLICATION_LABELS}
-      reason={allowed ? undefined : reason}
+      needs={{ permission: 'application:edit', scope }}
       close={close}
     >
       <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />
@@ -66,6 +66,7 @@ export function EditApplicationDialog(props: EditApplicationDialogProps) {
         environmentId={application.environment_id}
       />
       <CommandFields form={form} />
+      <HealthFields form={form} />
       <AdvancedFields form={form} />
     </FormDialog>
   )

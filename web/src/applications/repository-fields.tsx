@@ -2,6 +2,7 @@
 import { Alert, Autocomplete, Group, Loader, Stack, Text, TextInput } from '@mantine/core'
 import { ScanSearch } from 'lucide-react'
 import { CredentialField } from '../credentials/credential-field.tsx'
+import { providerOf, SOURCE_PROVIDERS } from '../credentials/credential-input.ts'
 import { usePermission } from '../session/permissions.ts'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { ReasonedButton } from '../ui/guarded-button.tsx'
@@ -55,7 +56,9 @@ export function RepositoryFields({ form, organizationId, projectId, environmentI
       </Group>
       <CredentialField
         organizationId={organizationId}
-        repository={repository}
+        providers={SOURCE_PROVIDERS}
+        suggested={providerOf(repository)}
+        none="None: the repository is public"
         value={credential_id}
         error={form.errors.credential_id ?? undefined}
         onChange={(id) => {

@@ -10,6 +10,7 @@ const VERBS: Record<string, string> = {
   linked: 'Linked',
   unlinked: 'Unlinked',
   tested: 'Tested',
+  repaired: 'Repaired a status of',
   'secret rotated': 'Rotated the secret of',
   joined: 'Joined as',
   activated: 'Activated',

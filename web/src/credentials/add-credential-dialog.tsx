@@ -29,6 +29,7 @@ export function AddCredentialDialog({ organizationId, close }: AddCredentialDial
       form={form}
       submit="Add credential"
       labels={CREDENTIAL_LABELS}
+      needs={{ permission: 'credential:add', scope: { organization: organizationId } }}
       close={close}
     >
       <CredentialFields form={form} />

@@ -8,6 +8,7 @@ import { fieldErrors } from '../ui/field-errors.ts'
 import { ErrorAlert } from '../ui/page.tsx'
 import { Dialog, Fact } from '../ui/parts.tsx'
 import { type CheckValues, checkBody, detailRows, newCheck } from './check-input.ts'
+import { isChat } from './credential-input.ts'
 import type { Credential } from './credentials.ts'
 
 const FIELDS = ['repository', 'host', 'port', 'user', 'server_id'] as const
@@ -100,7 +101,7 @@ function CheckFields({ credential, values, set, errors }: CheckFieldsProps) {
           />
         </>
       )}
-      {values.against === 'repository' && (
+      {values.against === 'repository' && !isChat(provider.code) && (
         <TextInput
           label={provider.code === 'git' || provider.code === 'ssh' ? 'Repository' : 'Repository (optional)'}
           description={

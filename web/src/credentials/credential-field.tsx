@@ -1,17 +1,24 @@
-// The credential of a repository: one of the organization's, or a new one that is entered right here.
+// A credential of the organization, or a new one that is entered right here.
 import { Button, Fieldset, Group, NativeSelect, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { usePermission } from '../session/permissions.ts'
 import { ErrorAlert } from '../ui/page.tsx'
 import { CredentialFields } from './credential-fields.tsx'
 import { useCredentialForm } from './credential-form.ts'
-import { newCredential, PROVIDERS, type Provider, providerOf } from './credential-input.ts'
+import { newCredential, PROVIDERS, type Provider } from './credential-input.ts'
 import { useCredentials } from './credentials.ts'
+
+type Suggestion = { provider: Provider; base_url: string }
 
 type CredentialFieldProps = {
   organizationId: number
-  /** Suggests the provider of a new credential. */
-  repository: string
+  /** The providers that fit. */
+  providers: readonly Provider[]
+  /** What a new credential starts with; by default the first provider. */
+  suggested?: Suggestion
+  /** What it means to choose none. */
+  none: string
+  description?: string
   /** The id as text; empty without one. */
   value: string
   onChange(id: string): void
@@ -21,15 +28,20 @@ type CredentialFieldProps = {
 const NEW = 'new'
 
 export function CredentialField(props: CredentialFieldProps) {
-  const { organizationId, repository, value, onChange, error } = props
+  const { organizationId, providers, none, description, value, onChange, error } = props
+  const suggested = props.suggested ?? { provider: providers[0]!, base_url: '' }
   const { data } = useCredentials(organizationId)
   const { allowed: mayAdd } = usePermission('credential:add', { organization: organizationId })
   const [isAdding, setAdding] = useState(false)
+  const fitting = (data ?? []).filter(
+    ({ id, provider }) => providers.includes(provider.code as Provider) || String(id) === value,
+  )
   return (
     <Stack gap="xs">
       <NativeSelect
         label="Credential"
         name="credential_id"
+        description={description}
         value={isAdding ? NEW : value}
         error={error}
         onChange={({ currentTarget }) => {
@@ -37,8 +49,8 @@ export function CredentialField(props: CredentialFieldProps) {
           if (currentTarget.value !== NEW) onChange(currentTarget.value)
         }}
         data={[
-          { value: '', label: 'None: the repository is public' },
-          ...(data ?? []).map(({ id, name, provider, active }) => ({
+          { value: '', label: none },
+          ...fitting.map(({ id, name, provider, active }) => ({
             value: String(id),
             label: `${name} (${PROVIDERS[provider.code as Provider]?.label ?? provider.code}${active ? '' : ', inactive'})`,
           })),
@@ -48,7 +60,8 @@ export function CredentialField(props: CredentialFieldProps) {
       {isAdding && (
         <NewCredential
           organizationId={organizationId}
-          repository={repository}
+          providers={providers}
+          suggested={suggested}
           onAdded={(id) => {
             setAdding(false)
             onChange(id)
@@ -62,18 +75,18 @@ export function CredentialField(props: CredentialFieldProps) {
 
 type NewCredentialProps = {
   organizationId: number
-  repository: string
+  providers: readonly Provider[]
+  suggested: Suggestion
   onAdded(id: string): void
   cancel(): void
 }
 
 /** Not a form of its own: it stands inside of one. */
-function NewCredential({ organizationId, repository, onAdded, cancel }: NewCredentialProps) {
-  const guess = providerOf(repository)
+function NewCredential({ organizationId, providers, suggested, onAdded, cancel }: NewCredentialProps) {
   const form = useCredentialForm({
     id: `credential-inline-${organizationId}`,
     organizationId,
-    initial: { ...newCredential(guess.provider), base_url: guess.base_url },
+    initial: { ...newCredential(suggested.provider), base_url: suggested.base_url },
     onSaved: ({ id }) => onAdded(String(id)),
   })
   return (
@@ -86,7 +99,7 @@ function NewCredential({ organizationId, repository, onAdded, cancel }: NewCrede
         form.submit()
       }}
     >
-      <CredentialFields form={form} />
+      <CredentialFields form={form} providers={providers} />
       {form.error && <ErrorAlert error={form.error} />}
       <Group justify="flex-end" gap="sm" mt="md">
         <Button

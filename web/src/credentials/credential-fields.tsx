@@ -10,15 +10,19 @@ import {
 } from '@mantine/core'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { MoreOptions } from '../ui/more-options.tsx'
-import { type CredentialValues, PROVIDERS, type Provider, withProvider } from './credential-input.ts'
+import { type CredentialValues, isChat, PROVIDERS, type Provider, withProvider } from './credential-input.ts'
 
 type CredentialFieldsProps = {
   form: RecordForm<CredentialValues>
   /** Its provider cannot be changed, and its secret is replaced only when one is typed. */
   isStored?: boolean
+  /** Only these can be chosen. */
+  providers?: readonly Provider[]
 }
 
-export function CredentialFields({ form, isStored = false }: CredentialFieldsProps) {
+const ALL = Object.keys(PROVIDERS) as Provider[]
+
+export function CredentialFields({ form, isStored = false, providers = ALL }: CredentialFieldsProps) {
   const { values } = form
   const { url, hasUsername } = PROVIDERS[values.provider_code]
   const choose = (code: Provider) => {
@@ -32,7 +36,7 @@ export function CredentialFields({ form, isStored = false }: CredentialFieldsPro
         <NativeSelect
           label="Provider"
           data-autofocus
-          data={Object.entries(PROVIDERS).map(([value, { label }]) => ({ value, label }))}
+          data={providers.map((value) => ({ value, label: PROVIDERS[value].label }))}
           {...form.field('provider_code')}
           onChange={(event) => choose(event.currentTarget.value as Provider)}
         />
@@ -78,7 +82,9 @@ function UrlField({ form }: FieldProps) {
       description={
         url === 'required'
           ? 'Where it is: https://git.example.com. The token is sent only there.'
-          : `If you host ${label} yourself: https://git.example.com. The token is sent only there.`
+          : isChat(form.values.provider_code)
+            ? `Only if you reach ${label} through a proxy. The token is sent only there.`
+            : `If you host ${label} yourself: https://git.example.com. The token is sent only there.`
       }
       type="url"
       autoComplete="off"

@@ -64,7 +64,26 @@ export const PROVIDERS: Record<Provider, ProviderFields> = {
   },
   git: { label: 'Another git host', url: 'required', hasUsername: true },
   ssh: { label: 'SSH key', url: 'none', hasUsername: false },
+  slack: {
+    label: 'Slack',
+    url: 'optional',
+    hasUsername: false,
+    tokenHint: 'The bot token of a Slack app (xoxb-…) with the scope chat:write, for notifications.',
+  },
+  discord: {
+    label: 'Discord',
+    url: 'optional',
+    hasUsername: false,
+    tokenHint: 'The token of a bot that may view the channel and send messages there, for notifications.',
+  },
 }
+
+const CHAT: readonly string[] = ['slack', 'discord']
+
+export const isChat = (provider: string) => CHAT.includes(provider)
+
+/** Those that repositories are read with. */
+export const SOURCE_PROVIDERS = (Object.keys(PROVIDERS) as Provider[]).filter((code) => !isChat(code))
 
 export function newCredential(provider: Provider): CredentialValues {
   return {

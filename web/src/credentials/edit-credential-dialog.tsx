@@ -63,6 +63,7 @@ function EditForm({ credential, version, close }: EditFormProps) {
       form={form}
       submit="Save changes"
       labels={CREDENTIAL_LABELS}
+      needs={{ permission: 'credential:edit', scope: { organization: credential.organization.id } }}
       close={close}
     >
       <CredentialFields form={form} isStored />

@@ -1,7 +1,7 @@
 import { useApi } from '../api/services.ts'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
 import { type Credential, useCredentialsChanged } from './credentials.ts'
-import { UsedBy } from './used-by.tsx'
+import { UsedBy, usesOf } from './used-by.tsx'
 
 export function RemoveCredentialDialog({ credential, close }: { credential: Credential; close(): void }) {
   const api = useApi()
@@ -14,7 +14,7 @@ export function RemoveCredentialDialog({ credential, close }: { credential: Cred
       onRemoved={changed}
       close={close}
     >
-      {credential.used_by.length > 0 ? (
+      {usesOf(credential).length > 0 ? (
         <>
           It is used by <UsedBy credential={credential} />. Give them another credential first.
         </>

@@ -86,6 +86,7 @@ function GrantsForm({
       form={form}
       submit="Save changes"
       labels={{ grants: 'Roles' }}
+      needs={{ permission: 'member:edit', scope: { organization: organizationId } }}
       close={close}
     >
       <Text size="sm" className="dimmed">

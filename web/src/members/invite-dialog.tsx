@@ -58,6 +58,7 @@ export function InviteDialog({ organizationId, earlier, close, roles, names }: I
       form={form}
       submit="Create link"
       labels={{ scope: 'Access to' }}
+      needs={{ permission: 'member:add', scope: { organization: organizationId } }}
       close={close}
     >
       {earlier && (

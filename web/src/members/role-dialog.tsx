@@ -104,7 +104,16 @@ function RoleForm(props: RoleFormProps) {
     },
   })
   return (
-    <FormDialog title={title} form={form} submit={submit} close={close}>
+    <FormDialog
+      title={title}
+      form={form}
+      submit={submit}
+      needs={{
+        permission: version === undefined ? 'member:add' : 'member:edit',
+        scope: { organization: organizationId },
+      }}
+      close={close}
+    >
       <TextInput label="Name" maxLength={60} autoComplete="off" data-autofocus {...form.field('name')} />
       <Input.Wrapper
         label="Permissions"

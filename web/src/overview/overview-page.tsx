@@ -11,6 +11,7 @@ import { scopeFilters, scopeSearch, useScope } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
 import { Age, NextAttempt } from '../ui/time.tsx'
+import { FailedNotifications } from './failed-notifications.tsx'
 import classes from './overview.module.css'
 import { countLabel, OverviewRuns } from './overview-runs.tsx'
 
@@ -53,7 +54,7 @@ function OverviewDetails({ overview }: { overview: Overview }) {
   const failed = counts.failed_last_day
   const ready = queue.depths.reduce((total, depth) => total + depth.ready, 0)
   const dead = queue.depths.reduce((total, depth) => total + depth.dead, 0)
-  const { failing, pending, failed_last_day: undelivered } = deliveries
+  const { failing, pending, failed: failedDeliveries, failed_last_day: undelivered } = deliveries
   return (
     <>
       <dl className={classes.tiles}>
@@ -114,6 +115,7 @@ function OverviewDetails({ overview }: { overview: Overview }) {
           </ul>
         </SectionCard>
       )}
+      {failedDeliveries.length > 0 && <FailedNotifications failed={failedDeliveries} count={undelivered} />}
     </>
   )
 }

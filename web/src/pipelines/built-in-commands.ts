@@ -3,9 +3,21 @@ import { useQuery } from '@tanstack/react-query'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Pipeline } from '../api/types.ts'
+import { healthText } from './health-check-input.ts'
 
 /** By the name of the step; empty for people who may not see the application. */
 export function useBuiltInCommands(pipeline: Pipeline): Readonly<Record<string, string | null>> {
+  const application = useDeployedApplication(pipeline)
+  const check = pipeline.health_check ?? application?.health_check
+  return {
+    'install-dependencies': application?.install_dependencies_command ?? null,
+    'build-application': application?.build_command ?? null,
+    'check-health': check ? healthText(check) : null,
+  }
+}
+
+/** Undefined for people who may not see it, and for other operations. */
+export function useDeployedApplication(pipeline: Pipeline) {
   const api = useApi()
   const { data } = useQuery({
     queryKey: queryKeys.builtInCommands(pipeline.resource_id),
@@ -13,11 +25,9 @@ export function useBuiltInCommands(pipeline: Pipeline): Readonly<Record<string, 
     queryFn: async ({ signal }) => {
       const path = { id: pipeline.resource_id }
       const application = await api.get('/applications/{id}', { params: { path }, signal })
-      return {
-        'install-dependencies': application.install_dependencies_command,
-        'build-application': application.build_command,
-      }
+      const { install_dependencies_command, build_command, health_check } = application
+      return { install_dependencies_command, build_command, health_check }
     },
   })
-  return data ?? {}
+  return data
 }

@@ -16,13 +16,15 @@ type RollbackDialogProps = {
   pipeline: Pipeline
   /** The comment that is proposed. */
   comment?: string
+  /** The release that is proposed, if not the one before the live one. */
+  release?: string
   close(): void
 }
 
 /** A release to return to, and what that would do. Proposes the one before the live one. */
-export function RollbackDialog({ pipeline, comment: proposed = '', close }: RollbackDialogProps) {
+export function RollbackDialog({ pipeline, comment: proposed = '', release, close }: RollbackDialogProps) {
   const [pages, setPages] = useState(1)
-  const [chosen, setChosen] = useState<string>()
+  const [chosen, setChosen] = useState(release)
   const [comment, setComment] = useState(proposed)
   const applicationId = pipeline.resource_id
   const releases = useReleases(applicationId, pages)

@@ -1,11 +1,13 @@
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Pipeline } from '../api/types.ts'
+import { useResourceScope } from '../scope/tree.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { useVersioned } from '../ui/form/versioned.ts'
 import { notify } from '../ui/notify.ts'
 import { Loaded } from '../ui/page.tsx'
+import { HEALTH_LABELS } from './health-check-input.ts'
 import { SettingsFields } from './settings-fields.tsx'
 import { bodyOfSettings, checkSettings, settingsField, valuesOfPipeline } from './settings-input.ts'
 import { ifMatchHeader, useStoredVersion } from './stored-version.ts'
@@ -24,11 +26,19 @@ export function SettingsDialog({ pipelineId, close }: SettingsDialogProps) {
   )
 }
 
+const LABELS = {
+  max_parallel_actions: 'Max concurrent runs',
+  queue_policy: 'When busy',
+  batch: 'Batch size',
+  ...HEALTH_LABELS,
+}
+
 type SettingsFormProps = { pipeline: Pipeline; version: string | null; close(): void }
 
 function SettingsForm({ pipeline, version, close }: SettingsFormProps) {
   const api = useApi()
   const refresh = useRefreshPipeline(pipeline.id)
+  const { scope } = useResourceScope(pipeline)
   const path = { id: pipeline.id }
   const shown = { values: valuesOfPipeline(pipeline), version }
   const stored = useStoredVersion(shown, async () => {
@@ -60,8 +70,9 @@ function SettingsForm({ pipeline, version, close }: SettingsFormProps) {
       title="Pipeline settings"
       submit="Save changes"
       form={form}
+      needs={{ permission: 'pipeline:edit', scope }}
       close={close}
-      labels={{ max_parallel_actions: 'Max concurrent runs', queue_policy: 'When busy', batch: 'Batch size' }}
+      labels={LABELS}
     >
       <SettingsFields form={form} pipeline={pipeline} />
     </FormDialog>

@@ -5,8 +5,11 @@ import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
 import type { Pipeline } from '../api/types.ts'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
+import { useDeployedApplication } from './built-in-commands.ts'
+import { HealthCheckFields } from './health-check-fields.tsx'
+import { healthText } from './health-check-input.ts'
 import { operationsOf, type Resource } from './new-pipeline.ts'
-import { QUEUE_POLICIES, type SettingsValues } from './settings-input.ts'
+import { ON_FAILURE, QUEUE_POLICIES, ROLLOUT_ON_FAILURE, type SettingsValues } from './settings-input.ts'
 
 type SettingsFieldsProps = { form: RecordForm<SettingsValues>; pipeline: Pipeline }
 
@@ -33,7 +36,16 @@ export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
           {...form.field('queue_policy')}
         />
       </Group>
+      {form.values.operation === 'deploy' && (
+        <NativeSelect
+          label="When a deploy fails after activation"
+          description="Going back never happens once a step that cannot be undone has completed."
+          data={options(ON_FAILURE)}
+          {...form.field('on_failure')}
+        />
+      )}
       <RolloutFields form={form} />
+      {form.values.operation === 'deploy' && <HealthField form={form} pipeline={pipeline} />}
       <RunAfterField form={form} pipeline={pipeline} />
       <NativeSelect
         label="Operation"
@@ -43,6 +55,13 @@ export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
       />
     </>
   )
+}
+
+/** Names the check that applies without one of the pipeline. */
+function HealthField({ form, pipeline }: SettingsFieldsProps) {
+  const inherited = useDeployedApplication(pipeline)?.health_check
+  const none = inherited ? `As the application: ${healthText(inherited)}` : 'As the application: no check'
+  return <HealthCheckFields form={form} none={none} />
 }
 
 function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
@@ -75,6 +94,13 @@ function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
             {...form.field('max_failed')}
           />
         </Group>
+      )}
+      {form.values.rollout === 'batches' && hasReleases(form.values) && (
+        <NativeSelect
+          label="When too many fail"
+          data={options(ROLLOUT_ON_FAILURE)}
+          {...form.field('rollout_on_failure')}
+        />
       )}
     </>
   )
@@ -113,6 +139,10 @@ function RunAfterField({ form, pipeline }: SettingsFieldsProps) {
       {...form.field('run_after')}
     />
   )
+}
+
+function hasReleases({ operation, on_failure }: SettingsValues): boolean {
+  return operation === 'deploy' && on_failure === 'revert'
 }
 
 function options(labels: Readonly<Record<string, string>>) {

@@ -8,6 +8,8 @@ export const STEP_LABELS = {
   run_as_user: 'Run as user',
   timeout_seconds: 'Timeout (seconds)',
   idempotent: 'Can run again',
+  irreversible: 'Cannot be undone',
+  run_on_revert: 'Runs again on revert',
 }
 
 /** docs/guides/runs.md explains them. */
@@ -59,6 +61,16 @@ export function StepFields({ form }: { form: RecordForm<StepValues> }) {
           label="Can run again"
           description="The step is idempotent: if its worker is lost, another worker repeats it."
           {...form.field('idempotent', 'checkbox')}
+        />
+        <Checkbox
+          label={STEP_LABELS.irreversible}
+          description="Once it has completed, a failed deploy does not go back to the earlier release."
+          {...form.field('irreversible', 'checkbox')}
+        />
+        <Checkbox
+          label={STEP_LABELS.run_on_revert}
+          description="After going back to the earlier release, the step runs once more. It must be able to run again."
+          {...form.field('run_on_revert', 'checkbox')}
         />
       </MoreOptions>
     </>

@@ -11,6 +11,8 @@ export type StepValues = {
   run_as_user: string
   timeout_seconds: number | string
   idempotent: boolean
+  irreversible: boolean
+  run_on_revert: boolean
 }
 
 export const NEW_STEP: StepValues = {
@@ -20,29 +22,35 @@ export const NEW_STEP: StepValues = {
   run_as_user: '',
   timeout_seconds: DEFAULT_TIMEOUT_SECONDS,
   idempotent: false,
+  irreversible: false,
+  run_on_revert: false,
 }
 
 export function valuesOfStep(step: PipelineStep): StepValues {
-  const { name, command, description, run_as_user, timeout_seconds, idempotent } = step
+  const { name, command, description, run_as_user, timeout_seconds } = step
   return {
     name,
     command: command ?? '',
     description: description ?? '',
     run_as_user: run_as_user ?? '',
     timeout_seconds,
-    idempotent,
+    idempotent: step.idempotent,
+    irreversible: step.irreversible,
+    run_on_revert: step.run_on_revert,
   }
 }
 
 export function bodyOfStep(values: StepValues) {
-  const { name, command, description, run_as_user, timeout_seconds, idempotent } = values
+  const { name, command, description, run_as_user, timeout_seconds, irreversible, run_on_revert } = values
   return {
     name: name.trim(),
     command,
     description: description.trim() || null,
     run_as_user: run_as_user.trim() || null,
     timeout_seconds: Number(timeout_seconds),
-    idempotent,
+    idempotent: values.idempotent || run_on_revert,
+    irreversible,
+    run_on_revert,
   }
 }
 
@@ -57,7 +65,9 @@ export function hasMoreOptions(values: StepValues): boolean {
     values.description !== '' ||
     values.run_as_user !== '' ||
     values.timeout_seconds !== DEFAULT_TIMEOUT_SECONDS ||
-    values.idempotent
+    values.idempotent ||
+    values.irreversible ||
+    values.run_on_revert
   )
 }
 

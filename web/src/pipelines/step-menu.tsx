@@ -6,7 +6,7 @@ import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-bu
 import { ICON } from '../ui/icon.ts'
 import { MoreMenu } from '../ui/more-menu.tsx'
 import type { OpenForm } from './open-form.ts'
-import { positionBefore } from './step-order.ts'
+import { isHealthStep, positionBefore } from './step-order.ts'
 
 type StepMenuProps = {
   step: PipelineStep
@@ -25,16 +25,18 @@ export function StepMenu({ step, steps, scope, open, move, remove }: StepMenuPro
     open({ kind: 'add', position, copyOf })
   return (
     <>
-      <GuardedButton
-        {...guard}
-        size="compact-sm"
-        variant="subtle"
-        aria-label={`Edit ${name}`}
-        data-edit
-        onClick={() => open({ kind: 'change', id })}
-      >
-        Edit
-      </GuardedButton>
+      {!isHealthStep(step) && (
+        <GuardedButton
+          {...guard}
+          size="compact-sm"
+          variant="subtle"
+          aria-label={`Edit ${name}`}
+          data-edit
+          onClick={() => open({ kind: 'change', id })}
+        >
+          Edit
+        </GuardedButton>
+      )}
       <MoreMenu label={`More actions for ${name}`} isSmall>
         <GuardedMenuItem
           {...guard}
@@ -43,13 +45,15 @@ export function StepMenu({ step, steps, scope, open, move, remove }: StepMenuPro
         >
           Add step before
         </GuardedMenuItem>
-        <GuardedMenuItem
-          {...guard}
-          leftSection={<BetweenHorizontalStart {...ICON} />}
-          onClick={() => add(id)}
-        >
-          Add step after
-        </GuardedMenuItem>
+        {!isHealthStep(step) && (
+          <GuardedMenuItem
+            {...guard}
+            leftSection={<BetweenHorizontalStart {...ICON} />}
+            onClick={() => add(id)}
+          >
+            Add step after
+          </GuardedMenuItem>
+        )}
         {!built_in && (
           <>
             <GuardedMenuItem {...guard} leftSection={<Copy {...ICON} />} onClick={() => add(id, id)}>

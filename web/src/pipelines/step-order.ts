@@ -1,13 +1,21 @@
 // Where a step goes when a person moves it. The API takes the step that it follows; people never type that. Pure.
 
-type Ordered = { id: number }
+type Ordered = { id: number; name?: string; built_in?: boolean }
+
+/** It follows from the health check, and nothing goes between it and the step after it. */
+export function isHealthStep({ name, built_in }: Ordered): boolean {
+  return built_in === true && name === 'check-health'
+}
 
 /** `to` is its index among all steps afterward. */
 export function moveStep<Step extends Ordered>(steps: readonly Step[], id: number, to: number): Step[] {
   const from = steps.findIndex((step) => step.id === id)
   if (from === -1) return [...steps]
   const target = Math.min(Math.max(to, 0), steps.length - 1)
-  return steps.toSpliced(from, 1).toSpliced(target, 0, steps[from]!)
+  const others = steps.toSpliced(from, 1)
+  const isBehindCheck = target > 0 && isHealthStep(others[target - 1]!)
+  const free = isBehindCheck ? target + (target > from ? 1 : -1) : target
+  return others.toSpliced(free, 0, steps[from]!)
 }
 
 /** `trigger_after` of a step in this order; null for the first one. */
@@ -27,7 +35,9 @@ export function triggerAfter(position: NewPosition): number | null | undefined {
 
 /** The position before a step. */
 export function positionBefore(steps: readonly Ordered[], id: number): NewPosition {
-  return precedingId(steps, id) ?? 'first'
+  const before = steps.find((step) => step.id === precedingId(steps, id))
+  if (!before) return 'first'
+  return isHealthStep(before) ? positionBefore(steps, before.id) : before.id
 }
 
 /** The index at which the form of a new step is shown. */

@@ -66,11 +66,14 @@ export function StepRow({ step, command, canMove, children }: StepRowProps) {
 }
 
 function Details({ step }: { step: PipelineStep }) {
-  const { description, timeout_seconds: timeout, run_as_user: user, idempotent, built_in } = step
+  const { description, timeout_seconds: timeout, run_as_user: user, built_in } = step
+  const { idempotent, irreversible, run_on_revert } = step
   const facts = [
     timeout !== DEFAULT_TIMEOUT_SECONDS && `timeout ${formatDuration(timeout * 1_000)}`,
     user !== null && `runs as ${user}`,
     idempotent && !built_in && 'can run again',
+    irreversible && 'cannot be undone',
+    run_on_revert && 'runs again on revert',
   ].filter(Boolean)
   const text = [description, facts.join(' · ')].filter(Boolean)
   if (text.length === 0) return null

@@ -1,5 +1,4 @@
 import { useApi } from '../api/services.ts'
-import { usePermission } from '../session/permissions.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
@@ -45,14 +44,13 @@ export function EditServerDialog({ server, version, organizationId, close }: Edi
   })
   const { project_id: project, environment_id: environment } = server
   const scope = { organization: organizationId, project, environment }
-  const { allowed, reason } = usePermission('server:edit', scope)
   return (
     <FormDialog
       title={`Edit ${server.name}`}
       form={form}
       submit="Save changes"
       labels={SERVER_LABELS}
-      reason={allowed ? undefined : reason}
+      needs={{ permission: 'server:edit', scope }}
       close={close}
     >
       <ServerFields form={form} organizationId={organizationId} />

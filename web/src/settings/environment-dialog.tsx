@@ -2,7 +2,7 @@ import { NativeSelect, Textarea, TextInput } from '@mantine/core'
 import { ENVIRONMENT_TYPES } from '#client/index.ts'
 import { queryKeys } from '../api/queries.ts'
 import { useApi } from '../api/services.ts'
-import type { Environment, EnvironmentRecord } from '../api/types.ts'
+import type { Environment, EnvironmentRecord, Project } from '../api/types.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
 import { useVersioned } from '../ui/form/versioned.ts'
@@ -15,7 +15,7 @@ import { RetentionFields } from './retention-fields.tsx'
 import { describeRetention, retentionField, retentionValues } from './retention-input.ts'
 import { useTreeChanged } from './tree-changed.ts'
 
-type AddEnvironmentDialogProps = { project: { id: number; name: string }; close(): void }
+type AddEnvironmentDialogProps = { project: Project; close(): void }
 
 export function AddEnvironmentDialog({ project, close }: AddEnvironmentDialogProps) {
   const api = useApi()
@@ -40,6 +40,10 @@ export function AddEnvironmentDialog({ project, close }: AddEnvironmentDialogPro
       title={`Add environment to ${project.name}`}
       form={form}
       submit="Add environment"
+      needs={{
+        permission: 'environment:add',
+        scope: { organization: project.organization.id, project: project.id },
+      }}
       close={close}
     >
       <EnvironmentFields form={form} />
@@ -89,8 +93,16 @@ function EditForm({ environment, version, close }: EditFormProps) {
       await changed()
     },
   })
+  const { project } = environment
+  const scope = { organization: project.organization.id, project: project.id, environment: id }
   return (
-    <FormDialog title={`Edit ${environment.name}`} form={form} submit="Save changes" close={close}>
+    <FormDialog
+      title={`Edit ${environment.name}`}
+      form={form}
+      submit="Save changes"
+      needs={{ permission: 'environment:edit', scope }}
+      close={close}
+    >
       <EnvironmentFields
         form={form}
         defaults={environment.retention ? undefined : describeRetention(environment.effective_retention)}

@@ -35,7 +35,13 @@ export function ProjectDialog({ organizationId, close }: { organizationId: numbe
     },
   })
   return (
-    <FormDialog title="Add project" form={form} submit="Add project" close={close}>
+    <FormDialog
+      title="Add project"
+      form={form}
+      submit="Add project"
+      needs={{ permission: 'project:add', scope: { organization: organizationId } }}
+      close={close}
+    >
       <ProjectFields form={form} />
     </FormDialog>
   )
@@ -82,7 +88,13 @@ function EditForm({ project, version, close }: EditFormProps) {
     },
   })
   return (
-    <FormDialog title={`Edit ${project.name}`} form={form} submit="Save changes" close={close}>
+    <FormDialog
+      title={`Edit ${project.name}`}
+      form={form}
+      submit="Save changes"
+      needs={{ permission: 'project:edit', scope: { organization: project.organization.id, project: id } }}
+      close={close}
+    >
       <ProjectFields form={form} />
     </FormDialog>
   )

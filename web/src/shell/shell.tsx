@@ -23,6 +23,9 @@ const REFETCH_INTERVAL_MS = 3_000
 
 export function Shell({ children }: { children: ReactNode }) {
   useRefetchOnActionEvents(queryKeys.runningCount, REFETCH_INTERVAL_MS)
+  // What is live: pages that are not open are loaded again when they are.
+  useRefetchOnActionEvents(queryKeys.application(), REFETCH_INTERVAL_MS)
+  useRefetchOnActionEvents(queryKeys.serverReleases(), REFETCH_INTERVAL_MS)
   // Loaded before a page needs them: its buttons are usable as soon as they appear.
   usePermissions()
   const [location] = useLocation()

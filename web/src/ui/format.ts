@@ -46,6 +46,15 @@ export function formatDateTime(iso: string): string {
   return dateTime.format(new Date(iso))
 }
 
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
+
+/** `14:05`, or as the reader writes it; with the date when that is another day. */
+export function formatClock(iso: string, now = new Date()): string {
+  const time = new Date(iso)
+  const isToday = time.toDateString() === now.toDateString()
+  return isToday ? clock.format(time) : `${date.format(time)}, ${clock.format(time)}`
+}
+
 const SIZES = ['B', 'KB', 'MB', 'GB', 'TB']
 
 /** `3.2 GB`. */

@@ -1,5 +1,5 @@
 // One received call: its verdict, headers and body; and what the hook, with its unsaved changes, would do with it.
-import { Group, Text } from '@mantine/core'
+import { Button, Group, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { queryKeys } from '../../api/queries.ts'
@@ -7,10 +7,12 @@ import { useApi } from '../../api/services.ts'
 import type { Hook, HookRequestDetail } from '../../api/types.ts'
 import { type PermissionScope, usePermission } from '../../session/permissions.ts'
 import { formatDateTime } from '../../ui/format.ts'
+import { notify } from '../../ui/notify.ts'
 import { Loaded } from '../../ui/page.tsx'
 import { StatusBadge } from '../../ui/parts.tsx'
 import { RequestDrawer } from '../request-drawer.tsx'
 import classes from './call-drawer.module.css'
+import { withHeaderCondition } from './from-pick.ts'
 import { PayloadTree } from './payload-tree.tsx'
 import { ReplayButton } from './replay-button.tsx'
 import { TryOut } from './try-out.tsx'
@@ -71,7 +73,7 @@ function Call({ call, hook, form, scope }: CallProps) {
       <div className={classes.columns}>
         <div className={classes.column}>
           <Body call={call} text={text} form={form} mayEdit={allowed} />
-          <Headers call={call} />
+          <Headers call={call} hook={hook} form={form} mayEdit={allowed} />
         </div>
         {allowed && text !== null && (
           <div className={classes.column}>
@@ -116,9 +118,15 @@ function Body({
   )
 }
 
-function Headers({ call }: { call: HookRequestDetail }) {
+type HeadersProps = { call: HookRequestDetail; hook: Hook; form: HookForm; mayEdit: boolean }
+
+function Headers({ call, hook, form, mayEdit }: HeadersProps) {
   const headers = Object.entries(call.request_headers ?? {})
   if (headers.length === 0) return null
+  function addCondition(name: string, value: string): void {
+    form.set('conditions', withHeaderCondition(form.values.conditions, name, value))
+    notify.done(`Condition on header ${name} added.`)
+  }
   return (
     <details className={classes.headers} open>
       <summary>Headers ({headers.length})</summary>
@@ -126,12 +134,29 @@ function Headers({ call }: { call: HookRequestDetail }) {
         {headers.map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{String(value)}</dd>
+            <dd>
+              {String(value)}
+              {mayEdit && !isSecret(name, value, hook) && (
+                <Button
+                  size="compact-xs"
+                  variant="subtle"
+                  aria-label={`Add condition on header ${name}`}
+                  onClick={() => addCondition(name, String(value))}
+                >
+                  Add condition
+                </Button>
+              )}
+            </dd>
           </div>
         ))}
       </dl>
     </details>
   )
+}
+
+/** No condition may read it. */
+function isSecret(name: string, value: unknown, { secret_header_name }: Hook): boolean {
+  return /^\*+$/.test(String(value)) || name.toLowerCase() === secret_header_name?.toLowerCase()
 }
 
 function factsOf(call: HookRequestDetail): string {

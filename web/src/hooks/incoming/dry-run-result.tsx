@@ -76,9 +76,25 @@ function Verdict({ run, hook, isStale }: { run: DryRun; hook: Hook; isStale: boo
       ) : (
         run.message
       )}
+      {run.verdict === 'ignored' && <UnmetConditions run={run} />}
       {run.errors && <Values of={Object.entries(run.errors).map(([name, all]) => [name, all.join('; ')])} />}
       {variables.length > 0 && <Values of={variables.map(([name, value]) => [name, shown(value)])} />}
     </Alert>
+  )
+}
+
+/** Which conditions are not met, and why; the sentence above names the first. */
+function UnmetConditions({ run }: { run: DryRun }) {
+  const unmet = run.conditions.filter(({ met }) => !met)
+  return (
+    <ul className={classes.unmet} aria-label="Unmet conditions">
+      {unmet.map(({ condition, reason, group }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a condition has no identity but its position
+        <li key={index}>
+          <code>{condition}</code>: {reason} {group.map((one) => `${one.condition}: ${one.reason}`).join(' ')}
+        </li>
+      ))}
+    </ul>
   )
 }
 

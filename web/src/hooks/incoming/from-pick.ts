@@ -1,6 +1,7 @@
 // A value of a received call → a variable or a condition of the hook. Pure.
 import { ExactNumber, type JsonPick } from '../../editor/json-nodes.ts'
-import { type ConditionRow, type VariableRow, valueTag } from './hook-values.ts'
+import { type ConditionRow, emptyRow, type SingleRow, valueTag } from '../condition-rows.ts'
+import type { VariableRow } from './hook-values.ts'
 
 /** Why a value cannot be a variable; undefined if it can. */
 export function whyNoVariable({ type }: JsonPick): string | undefined {
@@ -23,10 +24,26 @@ export function withVariable(rows: readonly VariableRow[], pick: JsonPick): Vari
 /** Another value at a path that has a condition is accepted as well. */
 export function withCondition(rows: readonly ConditionRow[], pick: JsonPick): ConditionRow[] {
   const tag = pick.value instanceof ExactNumber ? pick.value.text : valueTag(pick.value)
-  const known = rows.find(({ path }) => path === pick.path)
-  if (!known) return [...rows, { path: pick.path, values: [tag] }]
-  const values = [...new Set([...known.values, tag])]
-  return rows.map((row) => (row === known ? { ...row, values } : row))
+  return withValue(rows, { ...emptyRow(), name: pick.path, values: [tag] })
+}
+
+export function withHeaderCondition(
+  rows: readonly ConditionRow[],
+  name: string,
+  value: string,
+): ConditionRow[] {
+  return withValue(rows, { ...emptyRow('header'), name, values: [valueTag(value)] })
+}
+
+function withValue(rows: readonly ConditionRow[], added: SingleRow): ConditionRow[] {
+  const keyOf = ({ subject, name }: SingleRow) => (subject === 'header' ? name.toLowerCase() : name)
+  const index = rows.findIndex(
+    (row) =>
+      !row.any_of && row.subject === added.subject && row.operator === 'is' && keyOf(row) === keyOf(added),
+  )
+  const known = rows[index] as SingleRow | undefined
+  if (!known) return [...rows, added]
+  return rows.with(index, { ...known, values: [...new Set([...known.values, ...added.values])] })
 }
 
 function variableType({ type, value }: JsonPick): VariableRow['type'] {

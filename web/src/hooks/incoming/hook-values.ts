@@ -1,12 +1,19 @@
 // An incoming hook as its form shows it, and back. Pure.
 import type { components } from '#client/index.ts'
 import type { Hook } from '../../api/types.ts'
+import {
+  type Condition,
+  type ConditionRow,
+  conditionInput,
+  conditionOf,
+  parsed,
+  rowOf,
+} from '../condition-rows.ts'
 
 type Schemas = components['schemas']
 export type IncomingHookBody = Schemas['CreateIncomingHookRequest']
 type HookChange = Schemas['ChangeIncomingHookRequest']
 export type Variable = Schemas['HookVariable']
-type Condition = Schemas['HookCondition']
 type Settings = NonNullable<IncomingHookBody['settings']>
 
 export type VariableRow = {
@@ -18,12 +25,12 @@ export type VariableRow = {
   default: string
 }
 
-export type ConditionRow = { path: string; values: string[] }
-
 export type HookValues = {
   name: string
   variables: VariableRow[]
   conditions: ConditionRow[]
+  /** Globs of files; a leading `!` excludes. */
+  paths: string[]
   requires_secret: boolean
   /** A new one; empty: it stays as it is. */
   secret: string
@@ -49,11 +56,12 @@ export const HOOK_LABELS = {
 /** Settings have all their defaults in every response. */
 export function readHook(hook: Hook): HookValues {
   const { variables = [], signature, rate_limit } = hook.settings as Settings
-  const { conditions = [] } = hook.trigger_when as { conditions?: Condition[] }
+  const { conditions = [], paths = [] } = hook.trigger_when as { conditions?: Condition[]; paths?: string[] }
   return {
     name: hook.name,
     variables: variables.map(variableRow),
-    conditions: conditions.map(conditionRow),
+    conditions: conditions.map(rowOf),
+    paths,
     requires_secret: hook.requires_secret ?? false,
     secret: '',
     secret_header_name: hook.secret_header_name ?? '',
@@ -71,10 +79,6 @@ function variableRow({ name, path, type, required, default_value }: Variable): V
   return { name, path: path ?? '', type, required, default: defaultText(default_value) }
 }
 
-function conditionRow({ path, accepted_values }: Condition): ConditionRow {
-  return { path, values: accepted_values.map(valueTag) }
-}
-
 /** What decides about a call: a dry run takes it before it is saved. */
 export function receptionOf(values: HookValues) {
   const settings = {
@@ -87,11 +91,12 @@ export function receptionOf(values: HookValues) {
     },
     rate_limit: { per_second: values.per_second, burst: values.burst },
   } as Settings
-  const conditions = values.conditions.map(({ path, values }) => ({
-    path,
-    accepted_values: values.map(tagValue),
-  }))
-  return { settings, trigger_when: { conditions } }
+  const { paths } = values
+  const trigger_when = {
+    conditions: values.conditions.map(conditionOf),
+    ...(paths.length > 0 && { paths }),
+  }
+  return { settings, trigger_when }
 }
 
 /** The API checks everything: what a person entered is sent as it is. */
@@ -126,30 +131,18 @@ function defaultValue(text: string, type: Variable['type']): unknown {
   return value ?? text
 }
 
-/** A value to compare with: text as it is, anything else as JSON. `"42"` is a text, `42` a number. */
-export function tagValue(tag: string): unknown {
-  const value = parsed(tag)
-  return value === undefined ? tag : value
-}
-
-export function valueTag(value: unknown): string {
-  return typeof value === 'string' && parsed(value) === undefined ? value : JSON.stringify(value)
-}
-
-/** Undefined: not JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
+/** `trigger_when.paths.1` → `paths.1` */
+function pathInput(field: string): string | undefined {
+  return /^trigger_when\.(paths(?:\.\d+)?)$/.exec(field)?.[1]
 }
 
 /** The input that shows the API's error for a field. */
 export function inputOf(field: string): string | undefined {
   const variable = /^settings\.variables\.(\d+)\.(\w+)/.exec(field)
   if (variable) return `variables.${variable[1]}.${variable[2]!.replace('_value', '')}`
-  const condition = /^trigger_when\.conditions\.(\d+)\.(\w+)/.exec(field)
-  if (condition) return `conditions.${condition[1]}.${condition[2] === 'path' ? 'path' : 'values'}`
-  return /^settings\.(?:signature|rate_limit)\.(\w+)$/.exec(field)?.[1]
+  return (
+    pathInput(field) ??
+    conditionInput(field) ??
+    /^settings\.(?:signature|rate_limit)\.(\w+)$/.exec(field)?.[1]
+  )
 }

@@ -59,7 +59,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
         tryPayload={allowed ? () => setTrying(true) : undefined}
       />
       <div className="section">
-        <HookSettings form={form} scope={scope} />
+        <HookSettings deploys={hook.action_type === 'deploy'} form={form} scope={scope} />
       </div>
       {call && (
         <CallDrawer

@@ -2,7 +2,7 @@
 import { Text } from '@mantine/core'
 import type { Hook } from '../../api/types.ts'
 import { RecordForm } from '../../ui/form/record-form.tsx'
-import { ConditionsField } from './conditions-field.tsx'
+import { CallConditionsField } from './conditions-field.tsx'
 import { DryRunResult, type DryRunSource } from './dry-run-result.tsx'
 import { HOOK_LABELS } from './hook-values.ts'
 import type { HookForm } from './use-hook-form.ts'
@@ -19,7 +19,7 @@ export function TryOut({ what, hook, form, source }: TryOutProps) {
       <DryRunResult hook={hook} values={form.values} source={source} />
       <RecordForm form={form} submit="Save changes" labels={HOOK_LABELS}>
         <VariablesField form={form} />
-        <ConditionsField form={form} />
+        <CallConditionsField form={form} />
       </RecordForm>
     </section>
   )

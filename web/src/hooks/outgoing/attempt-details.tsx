@@ -20,6 +20,11 @@ export function AttemptDetails({ request }: { request: HookRequestDetail }) {
           {request.error}
         </Text>
       )}
+      {request.capture_error && (
+        <Text size="sm" className="wrap" mt={4}>
+          Not captured: {request.capture_error}
+        </Text>
+      )}
       <Part title="Response" note={request.response_status_code}>
         <Headers headers={request.response_headers} />
         <Body label="response" text={request.response_body} encoding={request.response_body_encoding} />

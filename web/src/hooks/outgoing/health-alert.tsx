@@ -2,11 +2,18 @@ import { Alert, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Hook } from '../../api/types.ts'
 import { Age, NextAttempt } from '../../ui/time.tsx'
-import { failureCount, isFailing } from './health.ts'
+import { failureCount, isFailing, waitingFor } from './health.ts'
 
 /** Nothing while the hook is healthy. */
 export function HealthAlert({ hook }: { hook: Hook }) {
   const { health } = hook
+  const waiting = waitingFor(hook)
+  if (waiting && !(health && isFailing(health)))
+    return (
+      <Notice color="yellow" title={waiting}>
+        Deliveries wait, and final statuses are sent first. The wait does not count as a failure.
+      </Notice>
+    )
   if (!health || health.state === 'active') return null
   if (health.state === 'inactive')
     return (
@@ -23,6 +30,7 @@ export function HealthAlert({ hook }: { hook: Hook }) {
           </>
         )}
         {health.last_error}
+        {waiting && <div>{waiting}</div>}
         {health.next_attempt_at ? (
           <NextAttempt at={health.next_attempt_at} />
         ) : (

@@ -1,8 +1,8 @@
 // An outgoing hook as its form shows it, and the change that the form sends. Pure.
 import type { Hook } from '../../api/types.ts'
 import { changedFields } from '../../ui/form/changes.ts'
+import { type Condition, type ConditionRow, conditionOf, isEmptyRow, rowOf } from '../condition-rows.ts'
 import { formatBody, hasRoundedNumber, parseBody } from './body-text.ts'
-import { type ConditionInput, toConditions, toInputs } from './conditions.ts'
 import type { EventKind } from './events.ts'
 
 export const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'] as const
@@ -18,9 +18,11 @@ export type OutgoingValues = {
   'settings.request_headers': Header[]
   'settings.request_body': string
   'settings.timeout_seconds': number | string
+  /** Everything else of the settings, as JSON: what a hook captures, its two requests. Empty for most hooks. */
+  'settings.more': string
   'trigger_when.events': EventKind[]
   'trigger_when.scope': 'pipeline' | 'resource'
-  'trigger_when.conditions': ConditionInput[]
+  'trigger_when.conditions': ConditionRow[]
 }
 
 export const LABELS: Partial<Record<keyof OutgoingValues, string>> = {
@@ -31,6 +33,7 @@ export const LABELS: Partial<Record<keyof OutgoingValues, string>> = {
   'settings.request_headers': 'Headers',
   'settings.request_body': 'Body template',
   'settings.timeout_seconds': 'Timeout in seconds',
+  'settings.more': 'Requests and captured values',
   'trigger_when.events': 'Events',
   'trigger_when.scope': 'Runs',
   'trigger_when.conditions': 'Conditions',
@@ -42,41 +45,61 @@ type Settings = {
   request_body?: Record<string, unknown> | null
   timeout_seconds?: number
 }
+/** What the form shows as JSON. */
+type MoreSettings = { capture?: []; requests?: object; preset?: object }
 type TriggerWhen = {
   events?: EventKind[]
   scope?: 'pipeline' | 'resource'
-  conditions?: Parameters<typeof toInputs>[0]
+  conditions?: Condition[]
 }
 
 export function valuesOf(hook: Hook): OutgoingValues {
-  const settings = hook.settings as Settings
+  const { request_method, request_headers, request_body, timeout_seconds, ...more } =
+    hook.settings as Settings & MoreSettings
   const trigger = hook.trigger_when as TriggerWhen
   return {
     name: hook.name,
     target_url: hook.target_url ?? '',
     action_type: hook.action_type,
     verify_ssl: hook.verify_ssl ?? true,
-    'settings.request_method': settings.request_method ?? 'POST',
-    'settings.request_headers': settings.request_headers ?? [],
-    'settings.request_body': formatBody(settings.request_body),
-    'settings.timeout_seconds': settings.timeout_seconds ?? 15,
+    'settings.request_method': request_method ?? 'POST',
+    'settings.request_headers': request_headers ?? [],
+    'settings.request_body': formatBody(request_body),
+    'settings.timeout_seconds': timeout_seconds ?? 15,
+    'settings.more': Object.keys(more).length === 0 ? '' : formatBody(more),
     'trigger_when.events': trigger.events ?? ['action.status_changed'],
     'trigger_when.scope': trigger.scope ?? 'pipeline',
-    'trigger_when.conditions': toInputs(trigger.conditions ?? []),
+    'trigger_when.conditions': (trigger.conditions ?? []).map(rowOf),
   }
 }
 
-/** The settings as the API takes them; undefined while the body is no JSON object. */
-export function settingsOf(values: OutgoingValues): Settings | undefined {
+const moreOf = (values: Pick<OutgoingValues, 'settings.more'>): MoreSettings => {
+  const parsed = parseBody(values['settings.more'])
+  return parsed.kind === 'body' ? parsed.body : {}
+}
+
+/** Its requests are in `settings.more`: it has no URL, method, headers or body of its own. */
+export function hasOwnRequests(values: Pick<OutgoingValues, 'settings.more'>): boolean {
+  const { requests, preset } = moreOf(values)
+  return (requests ?? preset) !== undefined
+}
+
+/** The settings as the API takes them; undefined while a text in them is no JSON object. */
+export function settingsOf(values: OutgoingValues): (Settings & MoreSettings) | undefined {
+  if (parseBody(values['settings.more']).kind === 'invalid') return undefined
+  const more = moreOf(values)
+  const timeout_seconds = Number(values['settings.timeout_seconds'])
+  if (hasOwnRequests(values)) return { ...more, timeout_seconds }
   const parsed = parseBody(values['settings.request_body'])
   if (parsed.kind === 'invalid') return undefined
   return {
+    ...more,
     request_method: values['settings.request_method'],
     request_headers: values['settings.request_headers'].filter(
       ({ name, value }) => name !== '' || value !== '',
     ),
     request_body: parsed.kind === 'body' ? parsed.body : null,
-    timeout_seconds: Number(values['settings.timeout_seconds']),
+    timeout_seconds,
   }
 }
 
@@ -87,15 +110,17 @@ export function changeOf(base: OutgoingValues, values: OutgoingValues) {
   const { name, target_url, action_type, verify_ssl } = changed
   return {
     ...(name !== undefined && { name: name.trim() }),
-    ...(target_url !== undefined && { target_url: target_url.trim() }),
+    ...(target_url !== undefined && !hasOwnRequests(values) && { target_url: target_url.trim() }),
     ...(action_type !== undefined && { action_type: action_type as 'deploy' }),
     ...(verify_ssl !== undefined && { verify_ssl }),
-    ...(has('settings.') && { settings: settingsOf(values)! }),
+    // Its shape is the API's business: the form passes it on.
+    ...(has('settings.') && { settings: settingsOf(values) as object }),
     ...(has('trigger_when.') && {
       trigger_when: {
         events: values['trigger_when.events'],
         scope: values['trigger_when.scope'],
-        conditions: toConditions(values['trigger_when.conditions']),
+        // Rows that were left empty do not count.
+        conditions: values['trigger_when.conditions'].filter((row) => !isEmptyRow(row)).map(conditionOf),
       },
     }),
   }
@@ -104,6 +129,7 @@ export function changeOf(base: OutgoingValues, values: OutgoingValues) {
 /** What the API cannot tell, because it would not get it. `stored` is the body as it was loaded. */
 export function validateValues(base: OutgoingValues, values: OutgoingValues, stored: unknown) {
   const parsed = parseBody(values['settings.request_body'])
+  const more = parseBody(values['settings.more'])
   const settingsChanged = Object.keys(changedFields(base, values)).some((name) =>
     name.startsWith('settings.'),
   )
@@ -119,6 +145,7 @@ export function validateValues(base: OutgoingValues, values: OutgoingValues, sto
         : null,
     'settings.timeout_seconds':
       Number.isInteger(timeout) && timeout >= 1 && timeout <= 30 ? null : 'Enter 1 to 30 seconds.',
+    'settings.more': more.kind === 'invalid' ? more.message : null,
     'trigger_when.events': values['trigger_when.events'].length === 0 ? 'Select at least one event.' : null,
   }
 }

@@ -68,10 +68,17 @@ export function LivePreview({
   )
 }
 
-function Notes({ preview: { event, unmet_condition, receiver, access_token } }: { preview: Preview }) {
+const WHICH = { only: null, create: 'The request that creates', update: 'The request that updates' }
+
+function Notes({
+  preview: { event, request, unmet_condition, receiver, access_token },
+}: {
+  preview: Preview
+}) {
   return (
     <Text size="sm" className="dimmed wrap" component="div" mt="sm">
       {eventLabel(event.kind)}
+      {WHICH[request] && <div>{WHICH[request]}</div>}
       {unmet_condition !== null && (
         <Alert color="orange" mt="xs">
           Not sent for this run: the condition <code>{unmet_condition}</code> is not met.

@@ -1,7 +1,8 @@
 // Fields with a row per item: headers and conditions.
-import { ActionIcon, Button, TagsInput, Text, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Text, TextInput } from '@mantine/core'
 import { Plus, Trash2 } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { ConditionsField } from '../conditions-field.tsx'
 import classes from './outgoing.module.css'
 import type { OutgoingForm } from './settings-form.tsx'
 
@@ -48,43 +49,20 @@ export function HeadersField({ form, error }: { form: OutgoingForm; error: strin
   )
 }
 
-export function ConditionsField({ form }: { form: OutgoingForm }) {
+const PLACEHOLDERS = { path: 'action.status', value: 'failed' }
+
+/** Which events are reported. */
+export function EventConditionsField({ form }: { form: OutgoingForm }) {
   const name = 'trigger_when.conditions'
-  const rows = form.values[name]
   return (
-    <Rows
-      legend="Conditions"
+    <ConditionsField
+      rows={form.values[name]}
+      set={(rows) => form.set(name, rows)}
+      errorOf={(input) => (input === '' ? form.errors[name] : null)}
       hint="All must match, such as action.status is failed. Text, or JSON such as 42 or true."
-      error={form.errors[name]}
-      noun="condition"
-      count={rows.length}
-      add={() => form.set(name, [...rows, { path: '', values: [] }])}
-      remove={(index) => form.set(name, rows.toSpliced(index, 1))}
-    >
-      {(index) => (
-        <>
-          <TextInput
-            size="xs"
-            aria-label={`Path of condition ${index + 1}`}
-            placeholder="action.status"
-            value={rows[index]!.path}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={(event) =>
-              form.set(name, rows.with(index, { ...rows[index]!, path: event.currentTarget.value }))
-            }
-          />
-          <TagsInput
-            size="xs"
-            aria-label={`Accepted values of condition ${index + 1}`}
-            placeholder={rows[index]!.values.length === 0 ? 'failed' : ''}
-            splitChars={[]}
-            value={rows[index]!.values}
-            onChange={(values) => form.set(name, rows.with(index, { ...rows[index]!, values }))}
-          />
-        </>
-      )}
-    </Rows>
+      placeholders={PLACEHOLDERS}
+      allowsHeaders={false}
+    />
   )
 }
 

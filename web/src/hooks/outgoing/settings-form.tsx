@@ -12,11 +12,19 @@ import { RecordForm } from '../../ui/form/record-form.tsx'
 import { type RecordForm as FormState, useRecordForm } from '../../ui/form/use-record-form.ts'
 import { notify } from '../../ui/notify.ts'
 import { EventsField } from './events-field.tsx'
-import { changeOf, LABELS, METHODS, type OutgoingValues, validateValues, valuesOf } from './hook-values.ts'
+import {
+  changeOf,
+  hasOwnRequests,
+  LABELS,
+  METHODS,
+  type OutgoingValues,
+  validateValues,
+  valuesOf,
+} from './hook-values.ts'
 import { LivePreview } from './live-preview.tsx'
 import classes from './outgoing.module.css'
 import { previewErrors } from './preview-errors.ts'
-import { ConditionsField, HeadersField } from './rows-fields.tsx'
+import { EventConditionsField, HeadersField } from './rows-fields.tsx'
 import { TEMPLATE_NAMES } from './template-names.ts'
 import { isConflict, usePreview } from './use-preview.ts'
 
@@ -32,36 +40,55 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
   const preview = usePreview(hook.id, form.values, actionId)
   const body = form.values['settings.request_body']
   const { byInput, rest } = previewErrors(preview.error, Object.keys(form.values), body)
+  const hasMore = valuesOf(hook)['settings.more'] !== ''
   const isWaiting = isConflict(preview.error)
   const errorOf = (name: keyof OutgoingValues) => form.errors[name] ?? byInput[name]
   return (
     <div className={classes.settings}>
       <RecordForm form={form} submit="Save changes" labels={LABELS}>
         <TextInput label="Name" maxLength={60} autoComplete="off" {...form.field('name')} />
-        <TextInput
-          label="URL"
-          description="May contain templates after the host."
-          autoComplete="off"
-          spellCheck={false}
-          {...form.field('target_url')}
-          error={errorOf('target_url')}
-        />
-        <CodeEditor
-          label="Body template"
-          description="JSON. Strings may contain {{ names }}. Leave empty to send the whole event and run."
-          language="liquid-json"
-          minLines={8}
-          completions={TEMPLATE_NAMES}
-          value={body}
-          onChange={(text) => form.set('settings.request_body', text)}
-          error={errorOf('settings.request_body')}
-        />
+        {!hasOwnRequests(form.values) && (
+          <>
+            <TextInput
+              label="URL"
+              description="May contain templates after the host."
+              autoComplete="off"
+              spellCheck={false}
+              {...form.field('target_url')}
+              error={errorOf('target_url')}
+            />
+            <CodeEditor
+              label="Body template"
+              description="JSON. Strings may contain {{ names }}. Leave empty to send the whole event and run."
+              language="liquid-json"
+              minLines={8}
+              completions={TEMPLATE_NAMES}
+              value={body}
+              onChange={(text) => form.set('settings.request_body', text)}
+              error={errorOf('settings.request_body')}
+            />
+          </>
+        )}
+        {hasMore && (
+          <CodeEditor
+            label={LABELS['settings.more']!}
+            description="JSON: what is captured from answers, and the requests that create and update."
+            language="liquid-json"
+            minLines={8}
+            completions={TEMPLATE_NAMES}
+            value={form.values['settings.more']}
+            onChange={(text) => form.set('settings.more', text)}
+            error={errorOf('settings.more')}
+          />
+        )}
         <EventsField form={form} />
         <details>
           <summary>More options</summary>
           <div className={classes.options}>
-            <HeadersField form={form} error={errorOf('settings.request_headers')} />
-            <ConditionsField form={form} />
+            {!hasOwnRequests(form.values) && (
+              <HeadersField form={form} error={errorOf('settings.request_headers')} />
+            )}
+            <EventConditionsField form={form} />
             <MoreFields form={form} hook={hook} />
           </div>
         </details>
@@ -82,7 +109,9 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
 function MoreFields({ form, hook }: { form: OutgoingForm; hook: Hook }) {
   return (
     <Stack gap="md" maw="24rem">
-      <NativeSelect label="Method" data={[...METHODS]} {...form.field('settings.request_method')} />
+      {!hasOwnRequests(form.values) && (
+        <NativeSelect label="Method" data={[...METHODS]} {...form.field('settings.request_method')} />
+      )}
       <NumberInput label="Timeout in seconds" min={1} max={30} {...form.field('settings.timeout_seconds')} />
       <NativeSelect
         label="Runs"
@@ -121,8 +150,8 @@ function useOutgoingForm(hook: Hook, version: string | null): OutgoingForm {
     initial,
     version,
     // Often keys of the receiver.
-    secrets: ['target_url', 'settings.request_headers'],
-    validate: (values) => validateValues(initial, values, hook.settings.request_body),
+    secrets: ['target_url', 'settings.request_headers', 'settings.more'],
+    validate: (values) => validateValues(initial, values, hook.settings),
     save: (values, ifMatch, base) => {
       const header = ifMatch === undefined ? {} : { 'If-Match': ifMatch }
       return api.put('/hooks/outgoing/{hook_id}', {

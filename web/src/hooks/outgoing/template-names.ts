@@ -35,6 +35,17 @@ const NAMES: Record<string, Record<string, string>> = {
     'summary.targets.count': 'servers',
     'summary.targets.failed': 'servers that failed',
   },
+  changes: {
+    commits_count: 'commits that ship; empty until the source is fetched',
+    files_count: 'files that differ',
+    removed_commits_count: 'commits that go away',
+    rewritten: 'true after a force-push',
+    from_sha: 'the live commit',
+    to_sha: 'the new commit',
+    'commits[0].subject': 'the newest; for commit in changes.commits: at most 50',
+    'commits[0].author_name': 'author',
+    'commits[0].sha': 'full hash',
+  },
   application: {
     name: 'empty for pipelines of servers',
     repository: 'URL of the repository',
@@ -44,8 +55,10 @@ const NAMES: Record<string, Record<string, string>> = {
     'source_provider.name': 'github',
     'source_provider.access_token': 'token of the credential; not in the URL',
   },
+  credential: { access_token: "token of the hook's credential; not in the URL" },
   pipeline: { id: 'number', name: 'name', operation: 'deploy' },
   environment: { id: 'number', name: 'name', type: 'production' },
+  request: { idempotency_key: 'the same for each attempt' },
   project: { id: 'number', name: 'name' },
   organization: { id: 'number', name: 'name' },
 }

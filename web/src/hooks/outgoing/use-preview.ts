@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { GantryError } from '#client/index.ts'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
-import { type OutgoingValues, settingsOf } from './hook-values.ts'
+import { hasOwnRequests, type OutgoingValues, settingsOf } from './hook-values.ts'
 
 const TYPING_MS = 400
 const WAITING_MS = 5_000
@@ -15,9 +15,9 @@ export function usePreview(hookId: string, values: OutgoingValues, actionId: num
   const api = useApi()
   const [settled] = useDebouncedValue(values, TYPING_MS)
   const body = {
-    target_url: settled.target_url.trim(),
+    ...(!hasOwnRequests(settled) && { target_url: settled.target_url.trim() }),
     // Undefined while the template is no JSON: the form says so.
-    settings: settingsOf(settled),
+    settings: settingsOf(settled) as object | undefined,
     ...(actionId !== undefined && { action_id: actionId }),
   }
   return useQuery({

@@ -1,8 +1,11 @@
 import type { ModalProps } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { type PermissionScope, usePermission } from '../../session/permissions.ts'
 import { Dialog } from '../parts.tsx'
 import { RecordForm } from './record-form.tsx'
 import type { RecordForm as FormState } from './use-record-form.ts'
+
+type Needs = { permission: string; scope: PermissionScope | undefined }
 
 type FormDialogProps<Values extends object> = {
   title: string
@@ -10,6 +13,8 @@ type FormDialogProps<Values extends object> = {
   form: FormState<Values>
   submit: string
   labels?: Partial<Record<keyof Values & string, string>>
+  /** Without this permission, which may get lost while it is open, the form cannot be sent. */
+  needs?: Needs
   reason?: string | undefined
   close(): void
   children: ReactNode
@@ -17,11 +22,13 @@ type FormDialogProps<Values extends object> = {
 
 /** A form in a dialog, which asks before it closes with unsaved changes. */
 export function FormDialog<Values extends object>(props: FormDialogProps<Values>) {
-  const { title, size = 'lg', close, children, ...rest } = props
+  const { title, size = 'lg', needs, close, children, ...rest } = props
+  const { allowed, reason } = usePermission(needs?.permission ?? '', needs?.scope)
+  const missing = needs && !allowed ? reason : undefined
   const cancel = () => rest.form.leaveBy(close)
   return (
     <Dialog title={title} size={size} close={cancel}>
-      <RecordForm {...rest} cancel={cancel}>
+      <RecordForm {...rest} reason={rest.reason ?? missing} cancel={cancel}>
         {children}
       </RecordForm>
     </Dialog>

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { GantryError } from '#client/index.ts'
 import { useSession } from '../../session/session.ts'
-import { changedFields, inputFor } from './changes.ts'
+import { changedFields, inputFor, isSame } from './changes.ts'
 import { dropDraft, readDraft, writeDraft } from './drafts.ts'
 import { holdBack, leave } from './leave-guard.ts'
 import { type Base, rebase, type Stored } from './rebase.ts'
@@ -51,7 +51,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   const isDirty = Object.keys(changed).length > 0
 
   const loaded: Stored<Values> = { values: initial, version: options.version ?? null }
-  const rebased = theirs ? undefined : rebase(base, values, loaded)
+  const rebased = theirs ? undefined : rebase(base, values, loaded, secrets)
   if (rebased) {
     setBase(rebased.base)
     setValues(rebased.values)
@@ -74,8 +74,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   const mutation = useMutation({
     // What it returns may be a secret that is shown once.
     gcTime: 0,
-    mutationFn: ({ sent, on }: { sent: Values; on: Stored<Values> }) =>
-      save(sent, on.version ?? undefined, on.values),
+    mutationFn: ({ sent, on }: { sent: Values; on: Stored<Values> }) => store(sent, on),
     async onSuccess(saved, { sent }) {
       dropDraft(draftKey)
       release.current?.()
@@ -84,15 +83,27 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
       setRestored(false)
       await onSaved(saved, sent)
     },
-    async onError(error) {
-      if (!(error instanceof GantryError && error.status === 412 && reload)) return
-      // If it cannot be loaded now, the form says what happened; saving again loads it again.
-      setTheirs(await reload().catch(() => undefined))
-    },
     onSettled() {
       isSending.current = false
     },
   })
+
+  async function store(sent: Values, on: Stored<Values>): Promise<Saved> {
+    try {
+      return await save(sent, on.version ?? undefined, on.values)
+    } catch (error) {
+      if (!(error instanceof GantryError && error.status === 412 && reload)) throw error
+      // If it cannot be loaded now, the form says what happened; saving again loads it again.
+      const stored = await reload().catch(() => undefined)
+      // A part of the record that this form does not show: nobody has to decide anything. Who else changed a secret
+      // cannot be seen.
+      const isSecret = secrets.some((name) => !isSame(sent[name], on.values[name]))
+      if (stored && !isSecret && isSame(stored.values, on.values))
+        return save(sent, stored.version ?? undefined, stored.values)
+      setTheirs(stored)
+      throw error
+    }
+  }
 
   /** Once at a time: a second press may arrive before the button shows that the first one did. */
   function send(sent: Values, on: Stored<Values>): void {

@@ -1,0 +1,61 @@
+import type { SendOutcome } from '#adapters/http-client/client.ts'
+import { type Captured, chooseRequest, type RequestKind } from './choose-request.ts'
+import type { OutgoingHook } from './outgoing-hooks.ts'
+import { readCaptures } from './read-captures.ts'
+import { type AttemptResult, isDelivered, type NextAttempt } from './retry-schedule.ts'
+
+/** Continued at once by another request, which is not a retry: an update, or a new creation. */
+export type Continued = { kind: 'continued' }
+
+type AfterAnswer = {
+  next: NextAttempt | Continued
+  /** What is known from now on; null when nothing changed. */
+  captured: Captured | null
+  captureError: string | null
+  isGone: boolean
+}
+
+/**
+ * What an answer means for a hook that captures: its values are kept, and a second request may follow. What an update does not
+ * find is created once more, once per action. `retried`: what happens to a delivery otherwise. Pure.
+ */
+export function afterAnswer(
+  hook: Pick<OutgoingHook, 'requests' | 'capture'>,
+  which: RequestKind,
+  captured: Captured,
+  result: AttemptResult,
+  retried: NextAttempt,
+  outcome: SendOutcome,
+): AfterAnswer {
+  const unchanged = { next: retried, captured: null, captureError: null, isGone: false }
+  if (which === 'update' && isGone(result, retried)) {
+    if (captured.isRecreated)
+      return { ...unchanged, next: { kind: 'failed', reason: REMOVED_AGAIN }, isGone: true }
+    return {
+      ...unchanged,
+      next: { kind: 'continued' },
+      captured: { values: {}, isRecreated: true },
+      isGone: true,
+    }
+  }
+  if (hook.capture.length === 0 || !isDelivered(result) || outcome.kind !== 'answered') return unchanged
+  const { values, error } = readCaptures(hook.capture, outcome, captured.values)
+  const known: Captured = { ...captured, values: { ...captured.values, ...values } }
+  const isChanged = Object.entries(values).some(([name, value]) => captured.values[name] !== value)
+  const isCreated = which === 'create' && chooseRequest(hook.requests!, hook, known).kind === 'update'
+  return {
+    next: isCreated && hook.requests!.updatesAfterCreate ? { kind: 'continued' } : retried,
+    captured: isChanged ? known : null,
+    captureError: error,
+    isGone: false,
+  }
+}
+
+const REMOVED_AGAIN =
+  'What this hook created at the receiver was removed there again. It is created once more only once per action.'
+
+/** 404 may mean "not yet": it has its retries first. */
+function isGone(result: AttemptResult, retried: NextAttempt): boolean {
+  if (result.kind !== 'answered') return false
+  return result.status === 410 || (result.status === 404 && retried.kind === 'failed')
+}

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
+import type { CapturedValue } from '#model/hooks/captured.ts'
+import { capturedAad } from '#model/inventory/sealed-aad.ts'
+import type { SecretBox } from '#platform/crypto/secret-box.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { createMask, type Mask } from '#platform/masking/mask.ts'
+import { type Captured, NOTHING_CAPTURED } from './choose-request.ts'
+import type { ClaimedDelivery } from './claim-deliveries.ts'
+import type { OutgoingHook } from './outgoing-hooks.ts'
+
+/** A row as it is to be stored: everything known about an action from now on, or nothing once it is gone. */
+export type CapturedRow = {
+  id: string
+  values: Record<string, CapturedValue>
+  hidden: Buffer | null
+  origin: string
+  isRecreated: boolean
+}
+
+type Subject = { hook: Pick<OutgoingHook, 'id' | 'requests' | 'capture'>; actionId: number }
+
+/**
+ * What hooks have captured about actions, in the order of `subjects`. Values of another receiver do not count: after a change
+ * of the URL, nothing has been created there yet.
+ */
+export async function loadCaptured(
+  db: Database,
+  box: SecretBox,
+  subjects: readonly Subject[],
+): Promise<Captured[]> {
+  if (subjects.length === 0) return []
+  const { rows } = await sql<{
+    id: string
+    hook_id: string
+    action_id: number
+    values: Record<string, CapturedValue>
+    hidden: Buffer | null
+    origin: string
+    is_recreated: boolean
+  }>`
+    select c.* from unnest(${subjects.map(({ hook }) => hook.id)}::uuid[], ${subjects.map(({ actionId }) => actionId)}::bigint[])
+      as wanted (hook_id, action_id)
+    join captured_values c on c.action_id = wanted.action_id and c.hook_id = wanted.hook_id`.execute(db)
+  const byKey = new Map(rows.map((row) => [`${row.hook_id}/${row.action_id}`, row]))
+  return subjects.map(({ hook, actionId }) => {
+    const row = byKey.get(`${hook.id}/${actionId}`)
+    if (!row || row.origin !== originOf(hook)) return NOTHING_CAPTURED
+    const hidden = row.hidden ? JSON.parse(box.open(row.hidden, capturedAad(row.id))) : {}
+    return { values: { ...row.values, ...hidden }, isRecreated: row.is_recreated }
+  })
+}
+
+/** Those of claimed deliveries, by the id of the delivery; nothing is read for hooks that do not capture. */
+export async function loadCapturedOf(
+  db: Database,
+  box: SecretBox,
+  deliveries: readonly ClaimedDelivery[],
+  hooks: ReadonlyMap<string, OutgoingHook | Error>,
+): Promise<ReadonlyMap<string, Captured>> {
+  const capturing = deliveries.flatMap((delivery) => {
+    const hook = hooks.get(delivery.hookId)
+    if (!hook || hook instanceof Error || hook.capture.length === 0) return []
+    return [{ id: delivery.id, hook, actionId: delivery.action.id }]
+  })
+  const captured = await loadCaptured(db, box, capturing)
+  return new Map(capturing.map(({ id }, index) => [id, captured[index]!]))
+}
+
+/** Hidden values are sealed. */
+export function sealCaptured(
+  box: SecretBox,
+  hook: Pick<OutgoingHook, 'requests' | 'capture'>,
+  { values, isRecreated }: Captured,
+): CapturedRow {
+  const id = randomUUID()
+  const names = new Set(hook.capture.filter(({ hidden }) => hidden).map(({ name }) => name))
+  const entries = Object.entries(values)
+  const hidden = entries.filter(([name]) => names.has(name))
+  return {
+    id,
+    values: Object.fromEntries(entries.filter(([name]) => !names.has(name))),
+    hidden:
+      hidden.length === 0 ? null : box.seal(JSON.stringify(Object.fromEntries(hidden)), capturedAad(id)),
+    origin: originOf(hook),
+    isRecreated,
+  }
+}
+
+/**
+ * The part of storing attempts that stores what they captured, from the `owned` ones: what is known about an action is never
+ * older than what was sent about it. `rows` is the parameter with `capturedRows`.
+ */
+export const STORE_CAPTURED = (rows: string) => `
+  captured as (
+    insert into captured_values (id, action_id, hook_id, values, hidden, origin, is_recreated)
+    select c.id, owned.action_id, owned.hook_id, c.values, decode(c.hidden, 'base64'), c.origin, c.is_recreated
+    from jsonb_to_recordset(${rows}::jsonb) as c (hook_id uuid, event_id bigint, id uuid, values jsonb, hidden text,
+      origin text, is_recreated boolean)
+    join owned on owned.hook_id = c.hook_id and owned.event_id = c.event_id
+    on conflict (action_id, hook_id) do update set id = excluded.id, values = excluded.values, hidden = excluded.hidden,
+      origin = excluded.origin, is_recreated = excluded.is_recreated, updated_at = now()
+  )`
+
+/** Null: none of them captured anything. */
+export function capturedRows(
+  attempts: readonly { delivery: ClaimedDelivery; captured?: CapturedRow }[],
+): string | null {
+  const rows = attempts.flatMap(({ delivery, captured }) =>
+    captured
+      ? [
+          {
+            hook_id: delivery.hookId,
+            event_id: delivery.event.id,
+            id: captured.id,
+            values: captured.values,
+            hidden: captured.hidden?.toString('base64') ?? null,
+            origin: captured.origin,
+            is_recreated: captured.isRecreated,
+          },
+        ]
+      : [],
+  )
+  return rows.length === 0 ? null : JSON.stringify(rows)
+}
+
+/** The mask of the hook, which then also hides these values. */
+export function maskWith(
+  { mask, capture }: Pick<OutgoingHook, 'mask' | 'capture'>,
+  ...captured: readonly Captured['values'][]
+): Mask {
+  const names = capture.filter(({ hidden }) => hidden).map(({ name }) => name)
+  const secrets = captured.flatMap((values) => names.flatMap((name) => values[name] ?? [])).map(String)
+  if (secrets.length === 0) return mask
+  const more = createMask(secrets)
+  return {
+    text: (text) => more.text(mask.text(text)),
+    bytes: (bytes) => more.bytes(mask.bytes(bytes)),
+    headers: (headers) => more.headers(mask.headers(headers)),
+  }
+}
+
+function originOf({ requests }: Pick<OutgoingHook, 'requests'>): string {
+  return requests?.first.compiled.url.origin ?? ''
+}

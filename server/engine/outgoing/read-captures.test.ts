@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type CaptureRule, MAX_CAPTURE_BYTES, readCaptures } from './read-captures.ts'
+
+const rule = (more: Partial<CaptureRule> = {}): CaptureRule => ({
+  name: 'id',
+  ...(more.header === undefined && { path: 'message.id' }),
+  type: 'string',
+  required: true,
+  hidden: false,
+  ...more,
+})
+
+function read(body: unknown, rules = [rule()], known = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return readCaptures(rules, { headers: { 'x-id': ['h-1'] }, body: Buffer.from(text) }, known)
+}
+
+test('values come from paths and headers, and keep all digits', () => {
+  assert.deepEqual(read({ message: { id: 'a-1' } }), { values: { id: 'a-1' }, error: null })
+  assert.deepEqual(read({}, [rule({ header: 'X-Id' })]), { values: { id: 'h-1' }, error: null })
+  const large = '{"message": {"id": 123456789012345678901}}'
+  assert.deepEqual(read(large).values, { id: '123456789012345678901' })
+  assert.match(read(large, [rule({ type: 'integer' })]).error!, /^id: expected an integer/)
+  assert.deepEqual(read({ message: { id: 7 } }, [rule({ type: 'integer' })]).values, { id: 7 })
+  assert.deepEqual(read({ message: { id: true } }, [rule({ type: 'boolean' })]).values, { id: true })
+})
+
+test('text that looks like a template or HTML is text', () => {
+  const hostile = '{{ application.source_provider.access_token }}<script>alert(1)</script>'
+  assert.deepEqual(read({ message: { id: hostile } }).values, { id: hostile })
+})
+
+test('a required value that is missing is named, unless it is known; an optional one may be missing', () => {
+  assert.deepEqual(read({ message: {} }), { values: {}, error: 'id: the answer has no message.id.' })
+  assert.equal(read({ message: { id: null } }).error, 'id: the answer has no message.id.')
+  assert.equal(read({}, [rule({ header: 'X-Other' })]).error, 'id: the answer has no header X-Other.')
+  assert.equal(read({ message: {} }, [rule({ required: false })]).error, null)
+  assert.equal(read({ message: {} }, [rule()], { id: 'known' }).error, null)
+})
+
+test('no error contains what the answer says', () => {
+  assert.equal(read('<html>secret</html>').error, 'id: the answer is not JSON.')
+  assert.equal(read('').error, 'id: the answer is empty.')
+  assert.equal(read('\ufffe\ud800').error, 'id: the answer is not JSON.')
+  assert.equal(read('x'.repeat(MAX_CAPTURE_BYTES)).error, 'id: the answer is longer than 256 KiB.')
+  assert.match(read({ message: { id: { secret: 1 } } }).error!, /found an object\.$/)
+  assert.match(
+    read({ message: { id: 'x'.repeat(5000) } }).error!,
+    /5000 bytes, more than the maximum of 4096/,
+  )
+  assert.match(read({ message: { id: 'abc' } }, [rule({ hidden: true })]).error!, /at least 4 characters/)
+  assert.match(read({ message: { id: 'a\u0000b' } }).error!, /^id: /)
+})
+
+test('inherited properties are no values', () => {
+  assert.deepEqual(read({}, [rule({ path: 'constructor.name' })]).values, {})
+  assert.deepEqual(read({}, [rule({ path: '__proto__' })]).values, {})
+})

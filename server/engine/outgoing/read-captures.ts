@@ -1,0 +1,84 @@
+import type { CapturedValue, CapturedValues } from '#model/hooks/captured.ts'
+import type { HookCapture } from '#model/hooks/schemas.ts'
+import { coerce } from '#model/payload/coerce.ts'
+import { parsePath, readPath } from '#model/payload/payload-path.ts'
+import { isLargeInteger, parseExactly } from '#platform/exact-json.ts'
+
+/** How much of an answer is read when a hook captures values. */
+export const MAX_CAPTURE_BYTES = 256 * 1024
+const MAX_VALUE_BYTES = 4 * 1024
+/** Shorter texts cannot be masked. */
+const MIN_HIDDEN_LENGTH = 4
+
+export type CaptureRule = Required<Pick<HookCapture, 'name' | 'type' | 'required' | 'hidden'>> & HookCapture
+
+type Answer = { headers: Record<string, string | string[]>; body: Buffer }
+
+/**
+ * What an answer says about the values that a hook captures. `error` names each required one that is neither in this answer
+ * nor `known`, and each that cannot be used; it contains types and sizes, never contents. Pure.
+ */
+export function readCaptures(
+  rules: readonly CaptureRule[],
+  answer: Answer,
+  known: CapturedValues,
+): { values: Record<string, CapturedValue>; error: string | null } {
+  const json = rules.some(({ path }) => path !== undefined) ? parseAnswer(answer.body) : null
+  const values: Record<string, CapturedValue> = {}
+  const problems: string[] = []
+  for (const rule of rules) {
+    const read = readOne(rule)
+    if (read.kind === 'value') values[rule.name] = read.value
+    else if (read.kind === 'invalid' || (rule.required && !Object.hasOwn(known, rule.name)))
+      problems.push(`${rule.name}: ${read.message}.`)
+  }
+  return { values, error: problems.length === 0 ? null : problems.join(' ') }
+
+  function readOne({ path, header, type, hidden }: CaptureRule): ReadValue {
+    if (header !== undefined) {
+      const value = [answer.headers[header.toLowerCase()]].flat()[0]
+      return value === undefined ? missing(`the answer has no header ${header}`) : use(value)
+    }
+    if (json?.kind !== 'json') return missing(json?.message ?? '')
+    const parsed = parsePath(path!)
+    const found = parsed.kind === 'path' ? readPath(json.value, parsed.keys) : undefined
+    return found === undefined || found === null ? missing(`the answer has no ${path}`) : use(found)
+
+    function use(found: unknown): ReadValue {
+      const digits = isLargeInteger(found) ? found.rawJSON : undefined
+      const coerced = coerce(
+        type,
+        digits === undefined ? found : Number(digits),
+        () => digits ?? String(found),
+      )
+      if (coerced.kind === 'invalid') return coerced
+      const value = coerced.value as CapturedValue
+      const bytes = Buffer.byteLength(String(value))
+      if (bytes > MAX_VALUE_BYTES)
+        return invalid(`${bytes} bytes, more than the maximum of ${MAX_VALUE_BYTES}`)
+      if (hidden && bytes < MIN_HIDDEN_LENGTH)
+        return invalid(`a hidden value needs at least ${MIN_HIDDEN_LENGTH} characters`)
+      return { kind: 'value', value }
+    }
+  }
+}
+
+type ReadValue =
+  | { kind: 'value'; value: CapturedValue }
+  | { kind: 'missing'; message: string }
+  | { kind: 'invalid'; message: string }
+
+const missing = (message: string): ReadValue => ({ kind: 'missing', message })
+const invalid = (message: string): ReadValue => ({ kind: 'invalid', message })
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+function parseAnswer(body: Buffer): { kind: 'json'; value: unknown } | { kind: 'not-json'; message: string } {
+  if (body.length >= MAX_CAPTURE_BYTES)
+    return { kind: 'not-json', message: `the answer is longer than ${MAX_CAPTURE_BYTES / 1024} KiB` }
+  try {
+    return { kind: 'json', value: parseExactly(utf8.decode(body)) }
+  } catch {
+    return { kind: 'not-json', message: body.length === 0 ? 'the answer is empty' : 'the answer is not JSON' }
+  }
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { SentStatus } from '#model/hooks/sent-status.ts'
+import { MAX_ANSWER_BYTES, readBackRequest, readRemote } from './read-remote.ts'
+
+const LINK = 'https://gantry.example/app/actions/7'
+const sent = (kind: SentStatus['kind'], url: string): SentStatus => ({
+  kind,
+  url,
+  context: 'gantry/live/deploy',
+  state: 'success',
+  link: LINK,
+})
+const GITHUB = sent('github_status', 'https://api.github.com/repos/acme/shop/statuses/c0ffee')
+const GITLAB = sent('gitlab_status', 'https://gitlab.com/api/v4/projects/acme%2Fshop/statuses/c0ffee')
+const GITEA = sent('gitea_status', 'https://git.example/api/v1/repos/acme/shop/statuses/c0ffee')
+
+const answer = (body: unknown, status = 200) => ({
+  kind: 'answered' as const,
+  status,
+  headers: {},
+  body: Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
+  retryAfter: null,
+  ipAddress: null,
+  durationMs: 1,
+})
+
+suite('reading a status back', () => {
+  test('asks each service where it lists the statuses of a commit', () => {
+    assert.deepEqual(
+      [GITHUB, GITLAB, GITEA].map((status) => readBackRequest(status, 'token').url),
+      [
+        'https://api.github.com/repos/acme/shop/commits/c0ffee/statuses?per_page=100',
+        'https://gitlab.com/api/v4/projects/acme%2Fshop/repository/commits/c0ffee/statuses?per_page=100&name=gantry%2Flive%2Fdeploy',
+        'https://git.example/api/v1/repos/acme/shop/commits/c0ffee/statuses?limit=50&sort=recentupdate',
+      ],
+    )
+  })
+
+  test('finds the newest one of the context', () => {
+    const other = { id: 9, context: 'ci', state: 'failure', target_url: null }
+    const newest = { id: 5, context: 'Gantry/Live/Deploy', state: 'success', target_url: LINK }
+    const older = { id: 4, context: GITHUB.context, state: 'pending', target_url: LINK }
+    const found = { kind: 'found', state: 'success', link: LINK }
+    assert.deepEqual(readRemote(GITHUB, answer([older, other, newest])), found)
+    assert.deepEqual(readRemote(GITHUB, answer([other])), { kind: 'missing' })
+    const gitlab = { id: 1, name: GITLAB.context, status: 'success', target_url: LINK }
+    assert.deepEqual(readRemote(GITLAB, answer([gitlab])), found)
+    const gitea = { id: 1, context: GITEA.context, status: 'success', target_url: '' }
+    assert.deepEqual(readRemote(GITEA, answer([gitea])), { ...found, link: null })
+  })
+
+  test('names what it cannot read, and whether asking again may help', () => {
+    const reasons: [Parameters<typeof readRemote>[1], RegExp, boolean][] = [
+      [answer('<html>'), /something else/, false],
+      [answer({ message: 'no list' }), /something else/, false],
+      [answer(Buffer.alloc(MAX_ANSWER_BYTES, '[')), /more than 1 MiB/, false],
+      [answer([{ context: GITHUB.context }]), /without a state/, false],
+      [answer(Array.from({ length: 100 }, (_, id) => ({ id, context: 'ci' }))), /too many/, false],
+      [answer('', 301), /has moved/, false],
+      [answer('', 401), /token is not valid/, false],
+      [answer('', 403), /may not read/, false],
+      [answer('', 404), /no such commit/, false],
+      [answer('', 502), /returned 502/, true],
+      [{ kind: 'timed-out', message: 'No response.', ipAddress: null, durationMs: 1 }, /No response/, true],
+      [{ kind: 'blocked', message: 'Not allowed.', ipAddress: null, durationMs: 1 }, /Not allowed/, false],
+    ]
+    for (const [outcome, reason, isTemporary] of reasons) {
+      const remote = readRemote(GITHUB, outcome)
+      assert.ok(remote.kind === 'unreadable', String(reason))
+      assert.match(remote.reason, reason)
+      assert.equal(remote.isTemporary, isTemporary, remote.reason)
+    }
+    assert.deepEqual(readRemote(GITHUB, answer([null, 1, [], { context: [] }])), { kind: 'missing' })
+  })
+})

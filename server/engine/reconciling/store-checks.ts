@@ -1,0 +1,122 @@
+import { sql } from 'kysely'
+import { recordAudit } from '#access/audit/record.ts'
+import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { RemoteState } from '#platform/database/tables.ts'
+import type { ClaimedCheck } from './claim-checks.ts'
+
+type Finding = {
+  remoteState: RemoteState
+  /** What the service shows; null when that is not known. */
+  remoteStatus: string | null
+  detail: string | null
+  /** Null: it is not checked again. */
+  afterMs: number | null
+}
+
+const SERVICE = { userId: null, ipAddress: null, requestId: null }
+
+const isOwned = ({ actionId, hookId, lease }: ClaimedCheck) =>
+  sql`action_id = ${actionId} and hook_id = ${hookId} and leased_until = ${lease}::timestamptz`
+
+const inMs = (ms: number | null) => sql`now() + ${ms}::float8 * interval '1 millisecond'`
+
+/** A failed check does not replace what an earlier one has found. */
+export async function storeFinding(db: Database, check: ClaimedCheck, finding: Finding): Promise<void> {
+  const { remoteState, remoteStatus, detail, afterMs } = finding
+  const isKept = sql`${remoteState} = 'unknown' and remote_state not in ('not_checked', 'unknown')`
+  await sql`
+    update status_checks set leased_until = null, due_at = ${inMs(afterMs)}, checks = checks + 1,
+      remote_state = case when ${isKept} then remote_state else ${remoteState} end,
+      remote_status = case when ${isKept} then remote_status else ${remoteStatus} end,
+      remote_detail = case when ${isKept} then remote_detail else ${detail} end,
+      checked_at = case when ${isKept} then checked_at else now() end
+    where ${isOwned(check)}`.execute(db)
+}
+
+/** The check was not made, and is due later. */
+export async function postponeCheck(
+  db: Database,
+  check: ClaimedCheck,
+  afterMs: number | null,
+): Promise<void> {
+  await sql`update status_checks set leased_until = null, due_at = ${inMs(afterMs)}
+    where ${isOwned(check)}`.execute(db)
+}
+
+/** The status of a newer action of the same repository, commit and context is hidden: it is checked now. */
+export async function checkNewer(db: Database, { sent, newerActionId }: ClaimedCheck): Promise<void> {
+  await sql`update status_checks set due_at = now()
+    where url = ${sent.url} and context = ${sent.context} and action_id = ${newerActionId}
+      and (due_at is null or due_at > now())`.execute(db)
+}
+
+/**
+ * Sends the last delivery of an action again. Its attempts are recorded as such, and its end plans the next check. False
+ * when it is being sent anyway, or the hook was disabled in the meantime.
+ */
+export function repair(
+  db: Database,
+  check: ClaimedCheck,
+  shown: { status: string | null; detail: string },
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const { hookId, eventId } = check
+    // In the order in which attempts are stored: the delivery first.
+    const delivery = await trx
+      .selectFrom('deliveries as d')
+      .innerJoin('hooks as h', 'h.id', 'd.hook_id')
+      .select('d.state')
+      .where('d.hook_id', '=', hookId)
+      .where('d.event_id', '=', eventId)
+      .where('h.active', '=', true)
+      .where('h.deleted_at', 'is', null)
+      .forUpdate('d')
+      .executeTakeFirst()
+    const mayRepair = delivery?.state === 'delivered'
+    const { rows } = await sql`
+      update status_checks set leased_until = null, due_at = null, checks = checks + 1,
+        repairs = repairs + ${mayRepair ? 1 : 0}::int, remote_state = 'not_checked', remote_status = ${shown.status},
+        remote_detail = ${shown.detail}, checked_at = now()
+      where ${isOwned(check)} returning hook_id`.execute(trx)
+    if (!mayRepair || rows.length === 0) return false
+    await trx
+      .updateTable('deliveries')
+      .set({
+        state: 'pending',
+        attempts: 0,
+        leased_until: null,
+        due_at: sql<string>`now()`,
+        asked_by: null,
+        is_redelivered: true,
+      })
+      .where('hook_id', '=', hookId)
+      .where('event_id', '=', eventId)
+      .execute()
+    await auditRepair(trx, check, shown)
+    await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hookId})`.execute(trx)
+    return true
+  })
+}
+
+async function auditRepair(
+  trx: Transaction,
+  { hookId, actionId, sent, repairs }: ClaimedCheck,
+  shown: { status: string | null },
+): Promise<void> {
+  const hook = await trx
+    .selectFrom('hooks as h')
+    .innerJoin('environments as e', 'e.id', 'h.environment_id')
+    .innerJoin('projects as p', 'p.id', 'e.project_id')
+    .select(['h.name', 'p.organization_id'])
+    .where('h.id', '=', hookId)
+    .executeTakeFirstOrThrow()
+  const { context } = sent
+  await recordAudit(trx, SERVICE, {
+    organizationId: hook.organization_id,
+    verb: 'repaired',
+    subject: { type: 'outgoing_hook', id: hookId, name: hook.name },
+    before: { action_id: actionId, context, status: shown.status },
+    after: { action_id: actionId, context, status: sent.state, repairs: repairs + 1 },
+  })
+}

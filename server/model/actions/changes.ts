@@ -1,0 +1,138 @@
+// What a deploy ships: the difference between what was live on a server and what the action brings there. It is compared
+// once, when the commit is known, and kept with the action. Servers that served the same release share one comparison.
+import { sql } from 'kysely'
+import type { Compared, Comparison } from '#adapters/repositories/compare.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
+
+/** Why there is no comparison, or not all of it. */
+export const CHANGES_REASONS = {
+  first_release: 'Nothing was live on these servers before.',
+  commit_unknown: 'The commit of the live release is not known.',
+  commit_missing: 'The live commit is not in the repository any more.',
+  shallow_history: 'The repository has only a part of its history, so the commits are not known.',
+  timeout: 'Comparing the two commits took too long.',
+  unreadable: 'Git could not compare the two commits.',
+  not_fetched: 'The run ended before it fetched its source.',
+  not_recorded: 'The run is older than this feature, so what it shipped was not recorded.',
+  not_a_deploy: 'Only deploys ship changes.',
+  unknown_until_fetched: 'The commit is not known until it has been fetched.',
+} as const
+
+export type ChangesReason = keyof typeof CHANGES_REASONS
+
+/** What a server serves, with the branch that it was deployed from, if it was one. */
+export type Baseline = {
+  actionId: number
+  releaseName: string
+  commitSha: string | null
+  branch: string | null
+}
+
+/** By server; those where nothing is live are left out. */
+export async function readBaselines(
+  db: Database,
+  applicationId: number,
+  serverIds: readonly number[],
+): Promise<Map<number, Baseline>> {
+  const { rows } = await sql<Baseline & { serverId: number }>`
+    select l.server_id as "serverId", l.action_id as "actionId", l.release_name as "releaseName",
+      l.commit_sha as "commitSha",
+      case when a.deployment ->> 'source_type' = 'branch' then a.deployment ->> 'source_ref' end as branch
+    from live_releases l join actions a on a.id = l.action_id
+    where l.application_id = ${applicationId} and l.server_id = any(${serverIds}::bigint[])`.execute(db)
+  return new Map(rows.map(({ serverId, ...baseline }) => [serverId, baseline]))
+}
+
+/** Servers that serve the same release; null where nothing is live. */
+export type Group = { baseline: Baseline | null; serverIds: number[] }
+
+export function groupServers(
+  serverIds: readonly number[],
+  baselines: ReadonlyMap<number, Baseline>,
+): Group[] {
+  const groups = new Map<string, Group>()
+  for (const id of serverIds) {
+    const baseline = baselines.get(id) ?? null
+    const key = baseline?.releaseName ?? ''
+    const group = groups.get(key) ?? { baseline, serverIds: [] }
+    groups.set(key, group)
+    group.serverIds.push(id)
+  }
+  return [...groups.values()]
+}
+
+/** The outcome of a comparison, as it is stored and shown. */
+export type Difference = { comparison: Comparison | null; reason: ChangesReason | null }
+
+const REASONS = {
+  'missing-from': 'commit_missing',
+  'missing-to': 'unknown_until_fetched',
+  timeout: 'timeout',
+  unreadable: 'unreadable',
+} as const
+
+/** Null: the two have to be compared first. */
+export function withoutComparing(baseline: Baseline | null): Difference | null {
+  if (!baseline) return { comparison: null, reason: 'first_release' }
+  return baseline.commitSha === null ? { comparison: null, reason: 'commit_unknown' } : null
+}
+
+export function differenceOf(compared: Compared): Difference {
+  if (compared.kind === 'unavailable') return { comparison: null, reason: REASONS[compared.reason] }
+  const { comparison } = compared
+  return { comparison, reason: comparison.commits === null ? 'shallow_history' : null }
+}
+
+/** Says what was live on the servers of the group. Returns whether that has yet to be compared. */
+export async function storeBaseline(
+  trx: Transaction,
+  actionId: number,
+  { baseline, serverIds }: Group,
+): Promise<boolean> {
+  const release = baseline?.releaseName ?? ''
+  // An earlier attempt may have found another one.
+  await sql`
+    update action_changes set server_ids = array(select unnest(server_ids) except select unnest(${serverIds}::bigint[]))
+    where action_id = ${actionId} and from_release <> ${release} and server_ids && ${serverIds}::bigint[]`.execute(
+    trx,
+  )
+  await sql`delete from action_changes where action_id = ${actionId} and server_ids = '{}'`.execute(trx)
+  const { rows } = await sql<{ isOpen: boolean }>`
+    insert into action_changes (action_id, from_release, from_action_id, from_commit, server_ids)
+    values (${actionId}, ${release}, ${baseline?.actionId ?? null}, ${baseline?.commitSha ?? null}, ${serverIds})
+    on conflict (action_id, from_release) do update
+    set server_ids = array(select unnest(action_changes.server_ids) union select unnest(excluded.server_ids) order by 1)
+    returning comparison is null and reason is null as "isOpen"`.execute(trx)
+  return rows[0]!.isOpen
+}
+
+export async function storeDifference(
+  db: Database,
+  actionId: number,
+  { baseline }: Pick<Group, 'baseline'>,
+  to: string,
+  { comparison, reason }: Difference,
+): Promise<void> {
+  await sql`
+    update action_changes set to_commit = ${to}, reason = ${reason},
+      comparison = ${comparison && JSON.stringify(comparison)}
+    where action_id = ${actionId} and from_release = ${baseline?.releaseName ?? ''}`.execute(db)
+}
+
+export type StoredChanges = {
+  fromRelease: string
+  fromActionId: number | null
+  fromCommit: string | null
+  toCommit: string | null
+  serverIds: number[]
+  comparison: Comparison | null
+  reason: ChangesReason | null
+}
+
+export async function loadChanges(db: Database, actionId: number): Promise<StoredChanges[]> {
+  const { rows } = await sql<StoredChanges>`
+    select from_release as "fromRelease", from_action_id as "fromActionId", from_commit as "fromCommit",
+      to_commit as "toCommit", server_ids as "serverIds", comparison, reason
+    from action_changes where action_id = ${actionId} order by server_ids`.execute(db)
+  return rows
+}

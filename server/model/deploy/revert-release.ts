@@ -1,0 +1,51 @@
+import { assertReleaseName, type DeployCommand, RELEASE_NAME } from './layout.ts'
+import { type Attempt, lockingCommand } from './shell.ts'
+
+/**
+ * Goes back from the release of this run to the one that was live before it: atomically, and only if this run was the last
+ * to switch. What another run has made live stays, even if that is the same release. Idempotent. A link was prepared at
+ * activation, so that a full disk is no obstacle.
+ */
+export function revertRelease(
+  base: string,
+  attempt: Attempt,
+  { release, before }: { release: string; before: string },
+): DeployCommand {
+  return lockingCommand(base, attempt, REVERT, {
+    GANTRY_RELEASE: assertReleaseName(release),
+    GANTRY_BEFORE: assertReleaseName(before),
+  })
+}
+
+// Deploys that have begun in the meantime do not matter as long as they have not switched. The mark is moved after the
+// switch: an attempt that was killed in between finds the earlier release live, and moves it.
+const REVERT = `
+[[ $GANTRY_RELEASE =~ ${RELEASE_NAME} && $GANTRY_BEFORE =~ ${RELEASE_NAME} ]] || fail "This is not a release name."
+current=$GANTRY_BASE/current earlier=$releases/$GANTRY_BEFORE
+hold_lock
+read_owner
+[[ $owner_run == "$GANTRY_RUN" ]] && (( owner_number > GANTRY_ATTEMPT )) && lost
+live=none
+[[ -L $current ]] && live=$(readlink -- "$current") live=\${live##*/}
+read_mark "$live"
+if [[ $live == "$GANTRY_RELEASE" && $mark_run == "$GANTRY_RUN" ]]; then
+  [[ -d $earlier && ! -L $earlier ]] ||
+    fail "The release $GANTRY_BEFORE, which was live before, is no longer on this server: $live stays live."
+  if [[ ! -L $state/back || $(readlink -- "$state/back") != "releases/$GANTRY_BEFORE" ]]; then
+    rm -f -- "$state/back" && ln -s -- "releases/$GANTRY_BEFORE" "$state/back" ||
+      fail "Cannot write to $state: the disk may be full. $live stays live."
+  fi
+  mv -fT -- "$state/back" "$current" || fail "Cannot switch $current: see the error above. $live stays live."
+elif [[ $live != "$GANTRY_BEFORE" ]]; then
+  fail "Another run has switched to $live by now: it stays."
+elif [[ -e $state/reverted/$GANTRY_RELEASE ]]; then
+  say "An earlier attempt has done this."
+fi
+read_mark "$GANTRY_RELEASE"
+if [[ $mark_run == "$GANTRY_RUN" ]]; then
+  { mkdir -p -- "$state/reverted" && mv -fT -- "$state/activated/$GANTRY_RELEASE" "$state/reverted/$GANTRY_RELEASE"; } 2>/dev/null ||
+    rm -f -- "$state/activated/$GANTRY_RELEASE"
+fi
+say "Taken back: $GANTRY_RELEASE"
+say "Live now: $GANTRY_BEFORE"
+`

@@ -1,0 +1,80 @@
+// The presets of outgoing hooks: requests to services that Gantry knows, so that a hook needs only a credential and, for
+// chat, a channel. A preset is stored as it was given and expanded whenever the hook is shown, saved or sent: with a new
+// release, its hooks send what that release sends. Pure.
+import { type Static, type TSchema, Type } from 'typebox'
+import { namedObject, Word } from '#platform/http/schemas.ts'
+
+export const PRESET_KINDS = [
+  'github_status',
+  'github_deployment',
+  'gitlab_status',
+  'gitea_status',
+  'slack_message',
+  'discord_message',
+] as const
+export type PresetKind = (typeof PRESET_KINDS)[number]
+
+const text = (maxLength: number, description: string) =>
+  Type.Optional(Type.String({ minLength: 1, maxLength, description }))
+const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+
+const fields = {
+  context: text(
+    255,
+    'For statuses: the name that the service shows; may contain templates. Default: `gantry/<environment>/<pipeline>`.',
+  ),
+  project: text(
+    255,
+    "For `gitlab_status`: the path or numeric id of the project. Default: that of the application's repository.",
+  ),
+  environment: text(
+    255,
+    'For `github_deployment`: the environment at GitHub; may contain templates. Default: the name of the environment.',
+  ),
+  environment_url: text(
+    1024,
+    'For `github_deployment`: where the application can be opened; may contain templates.',
+  ),
+  auto_inactive: flag(
+    'For `github_deployment`: whether a successful deployment makes the earlier ones of the environment inactive. Default: true.',
+  ),
+  production: flag(
+    'For `github_deployment`: whether it is an environment that users work with. Default: what GitHub decides by its name.',
+  ),
+  channel: text(
+    100,
+    'For messages, required: the id or name of the Slack channel, or the numeric id of the Discord channel.',
+  ),
+} satisfies Record<string, TSchema>
+
+export const presetSchema = namedObject('HookPreset', {
+  kind: Word(PRESET_KINDS, { description: 'What the hook sends.' }),
+  ...fields,
+})
+export type Preset = Static<typeof presetSchema>
+type Option = keyof typeof fields
+
+/** The options of each kind. */
+export const OPTIONS: Record<PresetKind, readonly Option[]> = {
+  github_status: ['context'],
+  github_deployment: ['environment', 'environment_url', 'auto_inactive', 'production'],
+  gitlab_status: ['context', 'project'],
+  gitea_status: ['context'],
+  slack_message: ['channel'],
+  discord_message: ['channel'],
+}
+
+const PROVIDERS: Record<PresetKind, string> = {
+  github_status: 'github',
+  github_deployment: 'github',
+  gitlab_status: 'gitlab',
+  gitea_status: 'gitea',
+  slack_message: 'slack',
+  discord_message: 'discord',
+}
+
+/** The provider of the credential that a preset needs. */
+export const providerOf = (kind: PresetKind): string => PROVIDERS[kind]
+
+/** Whether it reports on commits, which only pipelines of applications have. */
+export const isAboutCommits = (kind: PresetKind): boolean => !kind.endsWith('_message')

@@ -1,0 +1,120 @@
+import { sql } from 'kysely'
+import type { Caller } from '#access/authorization/caller.ts'
+import { can, type Scope } from '#access/authorization/permissions.ts'
+import { loadActionRefs } from '#model/actions/action-refs.ts'
+import type { EmbedDeps } from '#model/actions/embedded.ts'
+import { liveActionOf } from '#model/actions/related.ts'
+import { wasReverted } from '#model/actions/reverted-releases.ts'
+import type { ActionRef } from '#model/actions/schemas.ts'
+import { visibilityOf } from '#model/actions/visibility.ts'
+import { isoFromPostgres } from '#platform/database/connect.ts'
+import type { Commit } from '#platform/database/tables.ts'
+import type { LiveRelease, ServerReleases } from './schemas.ts'
+
+type Viewer = { caller: Caller; scope: Scope; environmentId: number }
+
+type Server = { id: number; name: string }
+type LiveRow = {
+  server: Server
+  action_id: number | null
+  release_name: string | null
+  commit_sha: string | null
+  since: string | null
+  commit: Commit | null
+}
+
+export type LiveServer = Omit<LiveRelease, 'contains' | 'contains_reason'>
+
+/** What the servers that are linked to an application serve, by name. */
+export async function readLive(deps: EmbedDeps, viewer: Viewer, id: number): Promise<LiveServer[]> {
+  const { rows } = await sql<LiveRow>`
+    select json_build_object('id', s.id, 'name', s.name) as server,
+      live.action_id, live.release_name, live.commit_sha, live.since, a.commit
+    from application_servers link
+    join servers s on s.id = link.server_id
+    left join live_releases live on live.application_id = link.application_id and live.server_id = s.id
+    left join actions a on a.id = live.action_id
+    where link.application_id = ${id}
+    order by s.name, s.id`.execute(deps.db)
+  const show = await presenter(deps, viewer, rows)
+  return rows.map((row) => ({
+    server: show.server(row.server),
+    action: show.action(row.action_id),
+    release_name: row.release_name,
+    commit: show.commit(row.commit_sha, row.commit),
+    since: row.since,
+  }))
+}
+
+type DiskRow = {
+  release_name: string
+  size_bytes: number | null
+  live: boolean
+  was_live: boolean
+  reverted: boolean
+  can_roll_back: boolean
+  recorded_at: string
+  action_id: number | null
+  commit: Commit | null
+}
+
+/** What is on the disks of the servers that are linked to an application, as of the last deploy to each. */
+export async function readReleases(deps: EmbedDeps, viewer: Viewer, id: number): Promise<ServerReleases[]> {
+  const { rows } = await sql<{ server: Server; releases: DiskRow[] }>`
+    with newest as (select release_name from actions where id = ${liveActionOf(sql`${id}::bigint`)})
+    select json_build_object('id', s.id, 'name', s.name) as server, coalesce((
+      select json_agg(json_build_object('release_name', d.release_name, 'size_bytes', d.size_bytes,
+        'live', live.release_name is not null, 'was_live', d.was_live, 'reverted', d.reverted,
+        'can_roll_back', d.was_live and not ${wasReverted(sql`d.application_id`, sql`a.release_name`)}
+          and coalesce(newest.release_name not in (d.release_name, a.release_name), false),
+        'recorded_at', d.recorded_at, 'action_id', a.id, 'commit', a.commit) order by d.release_name desc)
+      from releases_on_disk d
+      left join newest on true
+      left join live_releases live on live.application_id = d.application_id and live.server_id = d.server_id
+        and live.release_name = d.release_name
+      left join lateral (
+        select action_id from targets t where t.release_name = d.release_name and t.server_id = d.server_id
+        order by t.id limit 1
+      ) as made on true
+      left join actions a on a.id = made.action_id
+      where d.application_id = link.application_id and d.server_id = s.id and d.on_disk), '[]') as releases
+    from application_servers link join servers s on s.id = link.server_id
+    where link.application_id = ${id}
+    order by s.name, s.id`.execute(deps.db)
+  const show = await presenter(
+    deps,
+    viewer,
+    rows.flatMap(({ releases }) => releases),
+  )
+  return rows.map(({ server, releases }) => ({
+    server: show.server(server),
+    releases: releases.map(({ action_id, commit, recorded_at, ...release }) => ({
+      ...release,
+      commit: show.commit(commit?.hash ?? null, commit),
+      action: show.action(action_id),
+      recorded_at: isoFromPostgres(recorded_at),
+    })),
+  }))
+}
+
+/** What of it this caller may see. */
+async function presenter(
+  { db, tree, baseUrl }: EmbedDeps,
+  { caller, scope, environmentId }: Viewer,
+  rows: readonly { action_id: number | null }[],
+) {
+  const visibility = await visibilityOf(tree, caller)
+  const seesServers = can(caller, 'server:view', scope)
+  const seesActions = visibility.sees(environmentId)
+  const ids = new Set(seesActions ? rows.flatMap(({ action_id }) => action_id ?? []) : [])
+  const refs = await loadActionRefs({ db, baseUrl: baseUrl() }, visibility, [...ids])
+  const byId = new Map<number | null, ActionRef>(refs.map((one) => [one.id, one]))
+  return {
+    server: (server: Server) => (seesServers ? server : null),
+    action: (id: number | null) => byId.get(id) ?? null,
+    commit: (hash: string | null, commit: Commit | null) => {
+      const { message = null, url = null } = (seesActions && commit) || {}
+      return hash === null ? null : { hash, message, url }
+    },
+  }
+}

@@ -1,0 +1,95 @@
+// The releases room: what is live on the servers of an application, and what is on their disks. engine/runner records both.
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { createSlots } from '#manage/applications/inspection-slots.ts'
+import type { EmbedDeps } from '#model/actions/embedded.ts'
+import { ApiError, unavailable } from '#platform/http/errors.ts'
+import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import { withContainment } from './containment.ts'
+import { readLive, readReleases } from './read-releases.ts'
+import { liveReleaseSchema, serverReleasesSchema } from './schemas.ts'
+
+/** `mirrors`: GANTRY_HOME/repositories/mirrors */
+export type ReleaseRoutes = EmbedDeps & { mirrors: string }
+
+const tags = ['Applications']
+const params = Exactly({ id: Id })
+const access = permissions('application', 'id', 'application:view')
+
+export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (app, deps) => {
+  const slots = createSlots({ perProcess: 4, perUser: 2 })
+  const stop = new AbortController()
+  app.addHook('preClose', async () => stop.abort())
+
+  app.get(
+    '/applications/:id/live',
+    {
+      config: { access },
+      schema: {
+        tags,
+        operationId: 'listLiveReleases',
+        summary: 'List what is live',
+        description:
+          'One entry per linked server, by name. With `contains`, each says whether that commit is live there; answered from the mirror of the repository, as of the last deploy.',
+        params,
+        querystring: Exactly({
+          contains: Type.Optional(
+            Type.String({
+              pattern: '^[0-9a-fA-F]{7,64}$',
+              'x-hint': 'must be a commit hash, or at least its first 7 digits',
+              description: 'A commit: 7 to 64 hexadecimal digits.',
+            }),
+          ),
+        }),
+        response: { 200: Type.Array(ref(liveReleaseSchema)), ...errorResponses(401, 404, 422, 429, 503) },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params
+      const live = await readLive(deps, viewerOf(request), id)
+      const digits = request.query.contains
+      if (digits === undefined) return live.map((one) => ({ ...one, contains: null, contains_reason: null }))
+      const release = slots.acquire(callerOf(request).id)
+      if (!release) throw tooMany()
+      const left = new AbortController()
+      reply.raw.once('close', () => left.abort())
+      const signal = AbortSignal.any([stop.signal, left.signal])
+      try {
+        return await withContainment(live, { folder: deps.mirrors, applicationId: id, digits, signal })
+      } catch (error) {
+        throw signal.aborted ? unavailable() : error
+      } finally {
+        release()
+      }
+    },
+  )
+
+  app.get(
+    '/applications/:id/releases',
+    {
+      config: { access },
+      schema: {
+        tags,
+        operationId: 'listReleases',
+        summary: 'List the releases on servers',
+        description:
+          'One entry per linked server, by name, with the releases on its disk as of the last deploy to it. To roll back to one, start the pipeline with `type: rollback` and its `release_name`.',
+        params,
+        response: { 200: Type.Array(ref(serverReleasesSchema)), ...errorResponses(401, 404, 422) },
+      },
+    },
+    (request) => readReleases(deps, viewerOf(request), request.params.id),
+  )
+}
+
+function viewerOf(request: FastifyRequest) {
+  const scope = scopeOf(request)
+  return { caller: callerOf(request), scope, environmentId: scope.environment_id! }
+}
+
+const tooMany = () =>
+  new ApiError('too_many_requests', 'Too many commits are being looked up. Try again shortly.', {
+    headers: { 'retry-after': '2' },
+  })

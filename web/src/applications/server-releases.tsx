@@ -1,0 +1,101 @@
+import { Badge, Table } from '@mantine/core'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import type { Pipeline, Release } from '../api/types.ts'
+import { useResourcePipelines } from '../pipelines/resource-pipelines.tsx'
+import { RollbackDialog } from '../pipelines/rollback-dialog.tsx'
+import type { PermissionScope } from '../session/permissions.ts'
+import { formatBytes, safeUrl } from '../ui/format.ts'
+import { GuardedButton } from '../ui/guarded-button.tsx'
+import { Loaded } from '../ui/page.tsx'
+import { DataTable, Section } from '../ui/parts.tsx'
+import { Age } from '../ui/time.tsx'
+import { CommitSearch } from './commit-search.tsx'
+import { releaseState, useServerReleases } from './server-releases.ts'
+
+type ServerReleasesProps = { applicationId: number; scope: PermissionScope | undefined }
+type Choice = { pipeline: Pipeline; release: string }
+
+/** What each server serves, and which releases are there to go back to. */
+export function ServerReleases({ applicationId, scope }: ServerReleasesProps) {
+  const query = useServerReleases(applicationId)
+  const pipelines = useResourcePipelines('application', applicationId)
+  const deploys = (pipelines.data ?? []).filter(({ operation }) => operation === 'deploy')
+  const [choice, setChoice] = useState<Choice>()
+  return (
+    <Section id="server-releases" title="Live and releases">
+      <Loaded query={query} what="releases">
+        {(servers) => {
+          const rows = servers.flatMap(({ server, releases }, index) =>
+            releases.map((release) => ({ server, release, key: `${index} ${release.release_name}` })),
+          )
+          if (rows.length === 0) return <span className="dimmed">No releases yet</span>
+          return (
+            <>
+              <CommitSearch applicationId={applicationId} />
+              <DataTable
+                columns={['Server', 'Release', 'State', 'Commit', 'Size', 'Made', 'Actions']}
+                aria-label="Releases"
+              >
+                {rows.map(({ server, release, key }) => (
+                  <ReleaseRow key={key} server={server?.name ?? ''} release={release}>
+                    {release.can_roll_back &&
+                      deploys.map((pipeline) => (
+                        <GuardedButton
+                          key={pipeline.id}
+                          permission="pipeline:run"
+                          scope={scope}
+                          size="compact-sm"
+                          variant="default"
+                          onClick={() => setChoice({ pipeline, release: release.release_name })}
+                        >
+                          {deploys.length === 1 ? 'Roll back to this' : `Roll back with ${pipeline.name}`}
+                        </GuardedButton>
+                      ))}
+                  </ReleaseRow>
+                ))}
+              </DataTable>
+            </>
+          )
+        }}
+      </Loaded>
+      {choice && <RollbackDialog {...choice} close={() => setChoice(undefined)} />}
+    </Section>
+  )
+}
+
+type ReleaseRowProps = { server: string; release: Release; children: React.ReactNode }
+
+function ReleaseRow({ server, release, children }: ReleaseRowProps) {
+  const { release_name, commit, action, size_bytes, recorded_at } = release
+  const url = safeUrl(commit?.url)
+  const hash = <code>{commit?.hash.slice(0, 8)}</code>
+  return (
+    <Table.Tr>
+      <Table.Td className="wrap name-cell">{server}</Table.Td>
+      <Table.Td>
+        <code>{release_name}</code>
+      </Table.Td>
+      <Table.Td className="status-cell">
+        <Badge size="sm" variant="light" tt="none" color={release.live ? 'teal' : 'gray'}>
+          {releaseState(release)}
+        </Badge>
+      </Table.Td>
+      <Table.Td className="wrap">
+        {url ? (
+          <a href={url} target="_blank" rel="noreferrer">
+            {hash}
+          </a>
+        ) : (
+          hash
+        )}{' '}
+        {commit?.message?.split('\n')[0]?.slice(0, 200)}
+      </Table.Td>
+      <Table.Td className="numeric dimmed">{size_bytes !== null && formatBytes(size_bytes)}</Table.Td>
+      <Table.Td className="numeric dimmed">
+        {action && <Link href={`/actions/${action.id}`}>#{action.id}</Link>} <Age of={recorded_at} />
+      </Table.Td>
+      <Table.Td>{children}</Table.Td>
+    </Table.Tr>
+  )
+}
