@@ -73,6 +73,8 @@ type Ids = { right: number; wrong: Record<string, number> }
 
 const NOTHING = { 'nothing at all': 999_999_999, 'the largest id': Number.MAX_SAFE_INTEGER }
 const credentials = await idsOf('credentials', createCredential)
+/** Outgoing hooks send tokens. */
+const tokens: Ids = { ...credentials, right: await createToken(ours) }
 const servers: Ids = {
   right: ours.serverIds[1]!,
   wrong: {
@@ -250,6 +252,18 @@ const CASES: Record<string, Case> = {
     ids: servers,
     url: `/pipelines/${ours.pipelineId}/plan`,
     body: (id) => ({ servers: [id] }),
+    works: 200,
+  },
+  'POST /pipelines/{id}/hooks/outgoing credential_id': {
+    ids: tokens,
+    url: `/pipelines/${ours.pipelineId}/hooks/outgoing`,
+    body: (credential_id) => ({ ...hook, name: name(), credential_id }),
+    works: 201,
+  },
+  'PUT /hooks/outgoing/{hook_id} credential_id': {
+    ids: tokens,
+    url: `/hooks/outgoing/${hookId}`,
+    body: (credential_id) => ({ credential_id }),
     works: 200,
   },
   'POST /hooks/outgoing/{hook_id}/preview action_id': {
@@ -444,6 +458,11 @@ async function post(by: Person, url: string, body: object): Promise<number> {
 
 function createCredential({ owner, organizationId }: TestTree): Promise<number> {
   const body = { name: name(), provider_code: 'ssh', generate: true }
+  return post(owner, `/organizations/${organizationId}/credentials`, body)
+}
+
+function createToken({ owner, organizationId }: TestTree): Promise<number> {
+  const body = { name: name(), provider_code: 'github', token: 'a-token' }
   return post(owner, `/organizations/${organizationId}/credentials`, body)
 }
 
