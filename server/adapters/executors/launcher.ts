@@ -59,12 +59,13 @@ echo ready; read -r`
 
 // Descriptors 6 and 7 are the namespaces of the view.
 // USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go; after a SIGTERM they keep
-// their grace period.
+// their grace period. Bash does not notice a signal that comes between its last check for signals and the moment at
+// which `read` waits, and USR2 often follows USR1 closely: both are repeated, and each is handled once.
 const KEEPER = [
   'exec 6<&- 7<&-',
   'if [ $0 = root ]; then for f in /proc/sys /proc/sysrq-trigger; do [ -e $f ] && { mount -o bind,ro $f $f || exit; }; done; fi',
-  'trap "t=1; kill -TERM -1" USR1',
-  'trap "while [ \\$t ] && kill -0 -1 && { read -r -t 0.02; ((\\$? > 128)); }; do :; done; exit" USR2',
+  'trap "trap \\"\\" USR1; t=1; kill -TERM -1" USR1',
+  'trap "trap \\"\\" USR1 USR2; while [ \\$t ] && kill -0 -1 && { read -r -t 0.02; ((\\$? > 128)); }; do :; done; exit" USR2',
   'echo ready; exec >&- 2>&-; read -r',
 ].join('; ')
 
@@ -113,9 +114,10 @@ run() {
       exec "\${NSENTER[@]}" --target=$keeper "$@" "\${COMMAND[@]}" 2>&1 <&8 >&9 3<&- 5<&- 6<&- 7<&- 8<&- 9<&-
     )
     code=$?
-    kill -USR2 $keeper
+    while kill -USR2 $keeper; read -r -t 0.5 -u 5; (($? > 128)); do :; done
+  else
+    read -r -u 5
   fi
-  read -r -u 5
   report ended $id "$code $said"
 }
 while read -r line; do eval "$line"; done

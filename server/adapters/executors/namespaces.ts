@@ -17,6 +17,9 @@ const MAX_ORDERS = 300
 // A view does not show what is mounted on the machine later, so it must not grow old.
 const VIEW_FOR_MS = 5_000
 
+// A keeper may miss a signal: see launcher.ts.
+const REPEAT_MS = 500
+
 type PreparedView = {
   launcher: Launcher
   number: Promise<number | { problem: string }>
@@ -119,6 +122,7 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
       let startupError = ''
       let keeper: number | undefined
       let pending: 'SIGUSR1' | 'SIGKILL' | undefined
+      let repeating: NodeJS.Timeout | undefined
       const signal = (name: typeof pending) => {
         pending = name
         if (keeper !== undefined && name) signalIfAlive(keeper, name)
@@ -150,9 +154,11 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
         startupError: () => startupError,
         async terminate() {
           signal('SIGUSR1')
-          await ended.promise
+          repeating = setInterval(signal, REPEAT_MS, 'SIGUSR1')
+          await ended.promise.finally(() => clearInterval(repeating))
         },
         async kill() {
+          clearInterval(repeating)
           signal('SIGKILL')
           await waitAtMost(KILL_TIMEOUT_MS, ended.promise)
         },
