@@ -4,7 +4,8 @@
 export const COMMIT =
   '{{ action.triggered_from.hook_parsed_variables.commit | default: action.action_data.commit.hash }}'
 export const REPOSITORY = '{{ application.repository_owner }}/{{ application.repository_name }}'
-export const CONTEXT = 'gantry/{{ environment.name }}/{{ pipeline.name }}'
+/** Services take at most 255 characters, and names may be as long. */
+export const CONTEXT = 'gantry/{{ environment.name | truncate: 120 }}/{{ pipeline.name | truncate: 120 }}'
 export const LINK = '{{ action.url_web_permalink }}'
 export const REASON = '{{ action.status_reason_human_readable }}'
 
