@@ -1,10 +1,10 @@
 import { isIP } from 'node:net'
 import type { Caller } from '#access/authorization/caller.ts'
 import { ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
-import { checkReceiver } from '#manage/hooks/validate-hook.ts'
+import { checkReceivers } from '#manage/hooks/validate-hook.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import { type ApplyContext, applyChange } from './apply-resource.ts'
-import { type CheckedAddresses, type Guards, hostOf, receiverOf } from './check-addresses.ts'
+import { type CheckedAddresses, type Guards, hostOf, receiversOf } from './check-addresses.ts'
 import { type Plan, type PlannedChange, resourceOf } from './plan.ts'
 import { type Problem, toProblems } from './problems.ts'
 import { keyOf, parentPath, referencesOf } from './resources.ts'
@@ -38,12 +38,7 @@ export async function applyPlan(
     ...by,
     ids: new Map([...state.resources].map(([key, { id }]) => [key, id])),
     // What was not checked before was changed between the first comparison and now.
-    async checkReceiver(change) {
-      const url = receiverOf(change)
-      const { receivers } = by.checked
-      if (url === undefined || receivers.has(url)) return receivers.get(url ?? '')
-      return checkReceiver(by.guards.guard, url)
-    },
+    checkReceiver: (change) => checkReceivers(by.guards.guard, receiversOf(change), by.checked.receivers),
     async checkHost(change) {
       const host = hostOf(change)
       const { hosts } = by.checked

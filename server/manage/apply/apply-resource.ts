@@ -28,7 +28,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { type PlannedChange, resourceOf, type Upsert } from './plan.ts'
+import { changedFields, type PlannedChange, resourceOf, type Upsert } from './plan.ts'
 import {
   type Bodies,
   credentialPath,
@@ -52,7 +52,7 @@ export type ApplyContext = {
   refuseLocal: RefuseLocal
   /** The ids of all existing resources by key; new ones are added. */
   ids: Map<string, number | string>
-  /** What is wrong with the URL that an outgoing hook is to call. */
+  /** What is wrong with the URLs that an outgoing hook is to call. */
   checkReceiver: (change: Upsert) => Promise<ErrorsByField | undefined>
   /** What is known about the host that a server is to have. */
   checkHost: (change: Upsert) => Promise<SshVerdict | undefined>
@@ -205,13 +205,6 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
       return { kind: 'removed' }
     },
   },
-}
-
-/** A change sends only what differs. */
-function changedFields<Kind extends ResourceKind>({ fields, desired }: Upsert<Kind>): Bodies[Kind] {
-  const changed = new Set(fields.map(({ field }) => field))
-  const entries = Object.entries(desired.body).filter(([field]) => changed.has(field))
-  return Object.fromEntries(entries) as Bodies[Kind]
 }
 
 function idAt({ ids }: ApplyContext, path: readonly string[]): number {

@@ -1,11 +1,13 @@
 import { isIP } from 'node:net'
 import { checkReceiver } from '#manage/hooks/validate-hook.ts'
+import { targetUrlsOf } from '#manage/hooks/validate-requests.ts'
 import { checkHost } from '#manage/servers/host-rules.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard, SshVerdict } from '#platform/addresses/ssh-guard.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import type { PlannedChange } from './plan.ts'
+import { changedFields, type PlannedChange, resourceOf } from './plan.ts'
 import type { Problem } from './problems.ts'
+import type { OutgoingEntry } from './schemas.ts'
 
 /** Name lookups are limited by the operating system, and others need some too. */
 const MAX_HOSTS = 100
@@ -23,14 +25,16 @@ export async function checkAddresses(
   { guard, sshGuard }: Guards,
   changes: readonly PlannedChange[],
 ): Promise<{ checked: CheckedAddresses } | { problem: Problem }> {
-  const targets = changes.flatMap((change) => {
-    const url = receiverOf(change)
-    return url === undefined || change.verb === 'delete' ? [] : [{ url, at: change.desired.at }]
-  })
+  const targets = changes.flatMap((change) =>
+    receiversOf(change).map(({ field, url }) => ({
+      url,
+      path: [...resourceOf(change).path, ...field.split('.')],
+    })),
+  )
   const urls = [...new Set(targets.map(({ url }) => url))]
   if (new Set(urls.map((url) => URL.parse(url)?.host)).size > MAX_HOSTS) {
     const message = `hooks call more than ${MAX_HOSTS} hosts: apply fewer at a time`
-    return { problem: { path: [...targets.at(-1)!.at, 'target_url'], message } }
+    return { problem: { path: targets.at(-1)!.path, message } }
   }
   const [receivers, hosts] = await Promise.all([
     mapEach(urls, (url) => checkReceiver(guard, url)),
@@ -39,13 +43,11 @@ export async function checkAddresses(
   return { checked: { receivers, hosts } }
 }
 
-/** The URL that a change makes a hook call; undefined when it does not change that. */
-export function receiverOf(change: PlannedChange): string | undefined {
-  if (change.verb === 'delete' || change.desired.type !== 'hook' || !('target_url' in change.desired.body))
-    return undefined
-  return change.fields.some(({ field }) => field === 'target_url')
-    ? change.desired.body.target_url
-    : undefined
+/** The URLs that a change makes a hook call, with the fields that they are in. */
+export function receiversOf(change: PlannedChange): { field: string; url: string }[] {
+  if (change.verb === 'delete' || change.desired.type !== 'hook') return []
+  if (change.desired.path.at(-2) === 'incoming') return []
+  return targetUrlsOf(changedFields(change) as Partial<OutgoingEntry>)
 }
 
 /** The host that a change gives a server; undefined when it does not change that. */

@@ -1,3 +1,4 @@
+import { PRESET_ALONE } from '#manage/hooks/validate-requests.ts'
 import type { Problem } from './problems.ts'
 import { type DesiredResource, isBuiltInName, keyOf, referencesOf } from './resources.ts'
 import type { StoredResource } from './stored-state.ts'
@@ -8,13 +9,27 @@ export type Known = {
   isVisible: (key: string) => boolean
 }
 
-/** References that cannot be resolved, and the rules about steps that the schema cannot express. Pure. */
+/** References that cannot be resolved, and rules that the schema cannot express. Pure. */
 export function checkReferences(
   resource: DesiredResource,
   stored: StoredResource | undefined,
   { desired, isVisible }: Known,
 ): Problem[] {
   if (resource.type === 'step') return checkStep(resource, desired)
+  return [...checkPreset(resource), ...checkNames(resource, stored, { desired, isVisible })]
+}
+
+/** Otherwise a URL that is that of the preset today would differ as soon as the preset sends to another one. */
+function checkPreset({ type, body, at }: DesiredResource): Problem[] {
+  if (type !== 'hook' || !('target_url' in body) || !body.settings || !('preset' in body.settings)) return []
+  return [{ path: [...at, 'target_url'], message: PRESET_ALONE }]
+}
+
+function checkNames(
+  resource: DesiredResource,
+  stored: StoredResource | undefined,
+  { desired, isVisible }: Known,
+): Problem[] {
   return referencesOf(resource).flatMap(({ type, path, at }): Problem[] => {
     const key = keyOf(path)
     // A resource may keep its credential, even if the caller cannot see it.

@@ -43,11 +43,15 @@ export function compare(
     })
 }
 
-/** The order of keys matters in one place: in the body that an outgoing hook sends. */
+type Sent = { request_body?: unknown; requests?: { create?: Sent; update?: Sent } }
+
+/** The order of keys matters in one kind of value: in the bodies that an outgoing hook sends. */
 function isSame(before: unknown, after: unknown): boolean {
-  const bodyOf = (value: unknown) =>
-    JSON.stringify((value as { request_body?: unknown } | null)?.request_body)
-  return isDeepStrictEqual(before, after) && bodyOf(before) === bodyOf(after)
+  const bodiesOf = (value: unknown) => {
+    const { request_body, requests } = (value ?? {}) as Sent
+    return JSON.stringify([request_body, requests?.create?.request_body, requests?.update?.request_body])
+  }
+  return isDeepStrictEqual(before, after) && bodiesOf(before) === bodiesOf(after)
 }
 
 /** Whether the document gives a secret. Comparing it with the stored one reveals whether they are equal. */

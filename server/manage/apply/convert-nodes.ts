@@ -106,13 +106,19 @@ export function keyText(key: unknown): string | undefined {
   return typeof key.value === 'string' ? key.value : (key.source ?? String(key.value ?? ''))
 }
 
-/** The body that an outgoing hook sends keeps integers of any size. */
+/** A body that an outgoing hook sends keeps integers of any size. */
 function isInRequestBody(path: Path): boolean {
-  const ends = ['hooks', 'outgoing', '', 'settings', 'request_body']
   return path.some((_, start) =>
-    ends.every((word, index) => (word === '' ? true : path[start + index] === word)),
+    REQUEST_BODIES.some((words) =>
+      words.every((word, index) => (word === '' ? true : path[start + index] === word)),
+    ),
   )
 }
+
+const REQUEST_BODIES = [
+  ['hooks', 'outgoing', '', 'settings', 'request_body'],
+  ['hooks', 'outgoing', '', 'settings', 'requests', '', 'request_body'],
+]
 
 function isExact(value: number): boolean {
   return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))

@@ -2,6 +2,7 @@ import { stringify } from 'yaml'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
+import type { HookRow } from '#model/hooks/present-hook.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
@@ -95,12 +96,18 @@ function entryOf(
   return { value: value === undefined ? addPlaceholder(names) : escapeText(value), hidden: body.hidden }
 }
 
-/** Those with a value; a hook has the operation of its pipeline by default. */
+/** Those with a value that does not follow from others. */
 function fieldsOf({ body, hook }: StoredResource): Fields {
   const fields = Object.entries(body).filter(
-    ([field, value]) => value !== null && !(field === 'action_type' && value === hook?.operation),
+    ([field, value]) => value !== null && !(hook && isImplied(field, hook)),
   )
   return Object.fromEntries(fields.map(([field, value]) => [field, escapeText(value)]))
+}
+
+/** A hook has the operation of its pipeline by default; of two requests, the first has its URL. */
+function isImplied(field: string, hook: HookRow): boolean {
+  if (field === 'action_type') return hook.action_type === hook.operation
+  return field === 'target_url' && hook.settings.requests !== undefined
 }
 
 /** Built-in steps are listed only where they differ from the default. */

@@ -4,7 +4,14 @@ import { compare, type FieldChange } from './compare.ts'
 import { mayView, missingFor, missingToChange, missingToRemove } from './permissions.ts'
 import type { Problem } from './problems.ts'
 import type { ApplyInput } from './read-input.ts'
-import { type DesiredResource, isBuiltInName, keyOf, parentPath, type Resource } from './resources.ts'
+import {
+  type Bodies,
+  type DesiredResource,
+  isBuiltInName,
+  keyOf,
+  parentPath,
+  type Resource,
+} from './resources.ts'
 import type { ResourceKind } from './schemas.ts'
 import { type Move, sequencePipelines, sequenceSteps } from './sequence.ts'
 import type { State, StoredResource } from './stored-state.ts'
@@ -37,6 +44,13 @@ export const DEFAULT_TIMEOUT_SECONDS = 600
 
 export function resourceOf(change: PlannedChange): Resource {
   return change.verb === 'delete' ? change.stored : change.desired
+}
+
+/** A change sends only what differs. */
+export function changedFields<Kind extends ResourceKind>({ fields, desired }: Upsert<Kind>): Bodies[Kind] {
+  const changed = new Set(fields.map(({ field }) => field))
+  const entries = Object.entries(desired.body).filter(([field]) => changed.has(field))
+  return Object.fromEntries(entries) as Bodies[Kind]
 }
 
 /** The changes that make the stored state match the document, and what prevents them. Pure. */

@@ -202,6 +202,9 @@ async function loadPipelines(db: Database, state: LoadedState, environmentIds: n
   }
   const hooks = await selectHooks(db)
     .where(anyOf('hooks.pipeline_id', ids))
+    // Those that one document creates have the same time, and random ids.
+    .orderBy('hooks.type')
+    .orderBy('hooks.name')
     .orderBy('hooks.created_at')
     .orderBy('hooks.id')
     .execute()

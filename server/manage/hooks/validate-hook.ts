@@ -94,13 +94,15 @@ export async function checkReceiver(
   return verdict?.kind === 'refused' ? { target_url: [verdict.message] } : undefined
 }
 
-/** The same for all URLs of a change, by the field that each is in. */
+/** The same for all URLs of a change, by the field that each is in. `known` are those that were checked before. */
 export async function checkReceivers(
   guard: AddressGuard,
   urls: readonly { field: string; url: string }[],
+  known: ReadonlyMap<string, ErrorsByField | undefined> = new Map(),
 ): Promise<ErrorsByField | undefined> {
+  const check = async (url: string) => (known.has(url) ? known.get(url) : checkReceiver(guard, url))
   const found = await Promise.all(
-    urls.map(async ({ field, url }) => [field, (await checkReceiver(guard, url))?.target_url] as const),
+    urls.map(async ({ field, url }) => [field, (await check(url))?.target_url] as const),
   )
   const errors = found.filter(([, messages]) => messages !== undefined)
   return errors.length === 0 ? undefined : (Object.fromEntries(errors) as ErrorsByField)

@@ -33,6 +33,8 @@ export function checkRequests(
     errors.add('settings.capture', 'must have a required value: once it is known, requests.update is sent')
 }
 
+export const PRESET_ALONE = 'must be absent: settings.preset has its own'
+
 const REPLACED = [...OF_ONE_REQUEST, 'capture', 'requests'] as const
 
 /** A preset has everything of the request. */
@@ -41,11 +43,9 @@ function checkAlone(
   stored: Stored | undefined,
   errors: FieldErrors,
 ): void {
-  if (target_url !== undefined && target_url !== stored?.target_url)
-    errors.add('target_url', 'must be absent: settings.preset has its own')
+  if (target_url !== undefined && target_url !== stored?.target_url) errors.add('target_url', PRESET_ALONE)
   for (const field of REPLACED)
-    if (settings![field] !== undefined)
-      errors.add(`settings.${field}`, 'must be absent: settings.preset has its own')
+    if (settings![field] !== undefined) errors.add(`settings.${field}`, PRESET_ALONE)
 }
 
 function checkCapture(capture: readonly HookCapture[], errors: FieldErrors): void {
