@@ -160,21 +160,26 @@ describe('the form of an outgoing hook', () => {
 
 describe('a tile of the gallery', () => {
   it('becomes a hook with the fields that differ', () => {
-    const gitea = entry('gitea_status')
-    const values = { ...initialValues(gitea), 'fields.base_url': 'https://git.example.com/ ' }
-    const made = hookOf(gitea, values)
-    assert.match(made.target_url!, /^https:\/\/git\.example\.com\/api\/v1/)
-    assert.equal(made.name, 'Gitea status')
-    assert.equal(initialValues(entry('gitlab_status'))['fields.base_url'], 'https://gitlab.com')
+    const gitlab = entry('gitlab_status')
+    assert.deepEqual(hookOf(gitlab, initialValues(gitlab)), {
+      name: 'GitLab status',
+      settings: { preset: { kind: 'gitlab_status' } },
+    })
+    const made = hookOf(gitlab, { ...initialValues(gitlab), name: ' Shop ', 'fields.project': 'acme/shop ' })
+    assert.equal(made.name, 'Shop')
+    assert.deepEqual(made.settings?.preset, { kind: 'gitlab_status', project: 'acme/shop' })
   })
 
   it('asks for what is missing, and shows errors of the API at the field they are about', () => {
     const slack = entry('slack_message')
     const found = validateReceiver(slack, { ...initialValues(slack), name: ' ' })
-    assert.deepEqual(found, { name: 'Enter a name.', 'fields.webhook_url': 'Webhook URL is missing.' })
-    assert.equal(inputOf(slack, 'target_url'), 'fields.webhook_url')
-    assert.equal(inputOf(slack, 'settings'), undefined)
+    assert.deepEqual(found, { name: 'Enter a name.', 'fields.channel': 'Channel is missing.' })
+    assert.equal(inputOf(slack, 'settings.preset.channel'), 'fields.channel')
+    assert.equal(inputOf(slack, 'target_url'), undefined)
     assert.equal(inputOf(slack, 'name'), 'name')
+    const webhook = entry('slack_webhook')
+    assert.equal(inputOf(webhook, 'target_url'), 'fields.webhook_url')
+    assert.equal(inputOf(webhook, 'settings'), undefined)
   })
 })
 

@@ -26,11 +26,11 @@ export function validateReceiver({ fields }: Receiver, values: ReceiverValues) {
   }
 }
 
-/** The body of `POST /pipelines/{id}/hooks/outgoing`. A slash at the end of a base URL would be doubled. */
+/** The body of `POST /pipelines/{id}/hooks/outgoing`. */
 export function hookOf({ hook, fields }: Receiver, values: ReceiverValues): NewOutgoingHook {
   const given = fields.flatMap(({ name }) => {
     const value = values[nameOf(name)]?.trim() ?? ''
-    return value === '' ? [] : [[name, name === 'base_url' ? value.replace(/\/+$/, '') : value]]
+    return value === '' ? [] : [[name, value]]
   })
   const made = expandEntry(hook as NewOutgoingHook, Object.fromEntries(given))
   return { ...made, name: values.name.trim() }
