@@ -185,7 +185,7 @@ describe('outgoing hooks', () => {
     assert.equal(await row.getByText('Active').count(), 0)
     await goTo(page, '/app/overview')
     await page.getByText('Failing outgoing hooks').waitFor()
-    await page.getByRole('link', { name: 'Slack', exact: true }).click()
+    await page.getByRole('link', { name: 'Slack', exact: true }).first().click()
 
     await page
       .getByRole('row', { name: /Run completed.*Failed/ })
