@@ -4,6 +4,8 @@ import { compileRequest } from '#adapters/templates/compile.ts'
 import { renderRequest } from '#adapters/templates/render.ts'
 import { RECEIVERS } from '#manage/catalog/receivers.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
+import { OPTIONS, PRESET_KINDS, type PresetKind } from '#model/hooks/presets/schema.ts'
+import { STATUS_KINDS } from '#model/hooks/sent-status.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import type { Hook } from '../../web/src/api/types.ts'
 import { emptyRow, tagValue, valueTag } from '../../web/src/hooks/condition-rows.ts'
@@ -13,14 +15,19 @@ import { waitingFor } from '../../web/src/hooks/outgoing/health.ts'
 import {
   changeOf,
   hasOwnRequests,
+  PRESET_FLAGS,
+  PRESET_TEXTS,
   settingsOf,
   validateValues,
   valuesOf,
 } from '../../web/src/hooks/outgoing/hook-values.ts'
+import { ejectChanges, presetKind } from '../../web/src/hooks/outgoing/preset-kind.ts'
 import {
   hookOf,
   initialValues,
   inputOf,
+  needsApplication,
+  takesOwnCredential,
   validateReceiver,
 } from '../../web/src/hooks/outgoing/receiver-values.ts'
 import { localTime, rangeStart } from '../../web/src/hooks/outgoing/redeliver-range.ts'
@@ -34,6 +41,7 @@ const hook = {
   target_url: 'https://chat.example.com/x',
   action_type: 'deploy',
   verify_ssl: true,
+  credential_id: null,
   settings: {
     request_headers: [],
     request_body: { text: '{{ action.status }}' },
@@ -160,21 +168,110 @@ describe('the form of an outgoing hook', () => {
 
 describe('a tile of the gallery', () => {
   it('becomes a hook with the fields that differ', () => {
-    const gitea = entry('gitea_status')
-    const values = { ...initialValues(gitea), 'fields.base_url': 'https://git.example.com/ ' }
-    const made = hookOf(gitea, values)
-    assert.match(made.target_url!, /^https:\/\/git\.example\.com\/api\/v1/)
-    assert.equal(made.name, 'Gitea status')
-    assert.equal(initialValues(entry('gitlab_status'))['fields.base_url'], 'https://gitlab.com')
+    const gitlab = entry('gitlab_status')
+    assert.deepEqual(hookOf(gitlab, initialValues(gitlab)), {
+      name: 'GitLab status',
+      settings: { preset: { kind: 'gitlab_status' } },
+    })
+    const made = hookOf(gitlab, { ...initialValues(gitlab), name: ' Shop ', 'fields.project': 'acme/shop ' })
+    assert.equal(made.name, 'Shop')
+    assert.deepEqual(made.settings?.preset, { kind: 'gitlab_status', project: 'acme/shop' })
   })
 
   it('asks for what is missing, and shows errors of the API at the field they are about', () => {
     const slack = entry('slack_message')
-    const found = validateReceiver(slack, { ...initialValues(slack), name: ' ' })
-    assert.deepEqual(found, { name: 'Enter a name.', 'fields.webhook_url': 'Webhook URL is missing.' })
-    assert.equal(inputOf(slack, 'target_url'), 'fields.webhook_url')
-    assert.equal(inputOf(slack, 'settings'), undefined)
+    const found = validateReceiver(slack, { ...initialValues(slack), name: ' ' }, false)
+    assert.deepEqual(found, {
+      name: 'Enter a name.',
+      credential_id: 'Select a credential.',
+      'fields.channel': 'Channel is missing.',
+    })
+    assert.equal(inputOf(slack, 'settings.preset.channel'), 'fields.channel')
+    assert.equal(inputOf(slack, 'credential_id'), 'credential_id')
+    assert.equal(inputOf(slack, 'settings.preset.kind'), undefined)
+    const deployment = entry('github_deployment')
+    assert.equal(inputOf(deployment, 'settings.preset.environment_url'), 'fields.environment_url')
+    assert.equal(inputOf(deployment, 'settings.preset'), undefined)
+    assert.equal(inputOf(slack, 'target_url'), undefined)
     assert.equal(inputOf(slack, 'name'), 'name')
+    const webhook = entry('slack_webhook')
+    assert.equal(inputOf(webhook, 'target_url'), 'fields.webhook_url')
+    assert.equal(inputOf(webhook, 'settings'), undefined)
+  })
+
+  it('has a credential of the provider, or the one of the application where that may fit', () => {
+    const [github, slack] = [entry('github_status'), entry('slack_message')]
+    assert.equal(hookOf(slack, { ...initialValues(slack), credential_id: '7' }).credential_id, 7)
+    assert.equal(hookOf(github, initialValues(github)).credential_id, undefined)
+    assert.deepEqual(
+      ['github', undefined, 'gitlab', null].map((own) => takesOwnCredential(github, own)),
+      [true, true, false, false],
+    )
+    assert.equal(takesOwnCredential(slack, undefined), false)
+    assert.equal(validateReceiver(github, initialValues(github), true).credential_id, null)
+    assert.equal(validateReceiver(github, initialValues(github), false).credential_id, 'Select a credential.')
+    const generic = entry('generic')
+    assert.equal(validateReceiver(generic, initialValues(generic), false).credential_id, null)
+  })
+
+  it('needs a pipeline of an application if it reports on commits', () => {
+    const codes = RECEIVERS.filter(needsApplication).map(({ code }) => code)
+    const statuses = ['github_status', 'github_deployment', 'gitlab_status', 'bitbucket_status']
+    assert.deepEqual(codes, [...statuses, 'gitea_status'])
+  })
+})
+
+describe('a hook with a preset', () => {
+  const preset = { kind: 'github_deployment', environment: 'live', auto_inactive: false }
+  const base = valuesOf({ ...hook, credential_id: 3, settings: { preset, timeout_seconds: 15 } })
+
+  it('has a form with its credential and options, and no request of its own', () => {
+    assert.equal(hasOwnRequests(base), true)
+    assert.deepEqual(settingsOf(base), { preset, timeout_seconds: 15 })
+    assert.deepEqual(changeOf(base, { ...base, target_url: '', credential_id: '' }), { credential_id: null })
+    const change = changeOf(base, {
+      ...base,
+      credential_id: '4',
+      'settings.preset.environment': ' ',
+      'settings.preset.environment_url': 'https://shop.example.com ',
+      'settings.preset.auto_inactive': '',
+      'settings.preset.production': 'true',
+    })
+    assert.deepEqual(change, {
+      credential_id: 4,
+      settings: {
+        preset: {
+          kind: 'github_deployment',
+          environment_url: 'https://shop.example.com',
+          production: true,
+        },
+        timeout_seconds: 15,
+      },
+    })
+    assert.equal(validateValues(base, { ...base, target_url: '' }, {}).target_url, null)
+  })
+
+  it('has inputs for all options of the API', () => {
+    const options = new Set(Object.values(OPTIONS).flat())
+    assert.deepEqual([...PRESET_TEXTS, ...PRESET_FLAGS].toSorted(), [...options].toSorted())
+    for (const { code, fields } of RECEIVERS.filter((one) => one.credential_provider !== null)) {
+      const known: readonly string[] = OPTIONS[code as PresetKind]
+      const asked = [...fields.map(({ name }) => name), ...PRESET_FLAGS]
+      assert.deepEqual(
+        known.filter((option) => !asked.includes(option)),
+        [],
+        code,
+      )
+    }
+  })
+
+  it('says what changes once it is an ordinary one', () => {
+    assert.equal(presetKind({ settings: { preset } }), 'github_deployment')
+    assert.equal(presetKind(hook), undefined)
+    const isReadBack = (kind: string) =>
+      ejectChanges(kind, 'X').some((text) => text.includes('no longer checks'))
+    assert.deepEqual(PRESET_KINDS.filter(isReadBack), [...STATUS_KINDS])
+    assert.match(ejectChanges('slack_message', 'Slack').join(' '), /200 .* counts as delivered/)
   })
 })
 

@@ -53,7 +53,7 @@ describe('outgoing hooks', () => {
     await click(page.getByText('Outgoing: reports its runs'))
     await click(page.getByPlaceholder('Choose a pipeline'))
     await click(page.getByRole('option', { name: /^Two steps/ }))
-    await click(page.getByRole('button', { name: /^Slack/ }))
+    await click(page.getByRole('button', { name: /^Slack webhook/ }))
     // The only field that differs has the focus, the name has a default.
     await focusMovesTo(page, 'Webhook URL')
     await page.keyboard.insertText(`${receiver.url}/services/T/B/x`)
@@ -185,7 +185,7 @@ describe('outgoing hooks', () => {
     assert.equal(await row.getByText('Active').count(), 0)
     await goTo(page, '/app/overview')
     await page.getByText('Failing outgoing hooks').waitFor()
-    await page.getByRole('link', { name: 'Slack', exact: true }).click()
+    await page.getByRole('link', { name: 'Slack', exact: true }).first().click()
 
     await page
       .getByRole('row', { name: /Run completed.*Failed/ })

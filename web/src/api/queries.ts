@@ -36,6 +36,7 @@ export const queryKeys = {
   server: (id: Id) => ['server', String(id)],
   servers: (environmentId: Id) => ['servers', environmentId],
   application: (id?: Id) => (id === undefined ? ['application'] : ['application', String(id)]),
+  sourceProvider: (applicationId: Id) => ['application', String(applicationId), 'source-provider'],
   applications: (environmentId: Id) => ['applications', environmentId],
   resourceRuns: (pipelineIds?: readonly Id[]) =>
     pipelineIds ? ['resource-runs', pipelineIds] : ['resource-runs'],

@@ -12,3 +12,18 @@ export function useApplications(environmentId: number | undefined) {
       api.all('/environments/{id}/applications', { params: { path: { id: environmentId! } }, signal }),
   })
 }
+
+/** The provider of its credential, null without one. Undefined until it is loaded, and for people who may not see it. */
+export function useSourceProvider(applicationId: number | undefined): string | null | undefined {
+  const api = useApi()
+  const { data } = useQuery({
+    queryKey: queryKeys.sourceProvider(applicationId ?? 0),
+    enabled: applicationId !== undefined,
+    queryFn: async ({ signal }) => {
+      const params = { path: { id: applicationId! } }
+      const { credential } = await api.get('/applications/{id}', { params, signal })
+      return credential?.provider.code ?? null
+    },
+  })
+  return data
+}

@@ -23,12 +23,13 @@ type CredentialFieldProps = {
   value: string
   onChange(id: string): void
   error?: string | undefined
+  autoFocus?: boolean | undefined
 }
 
 const NEW = 'new'
 
 export function CredentialField(props: CredentialFieldProps) {
-  const { organizationId, providers, none, description, value, onChange, error } = props
+  const { organizationId, providers, none, description, value, onChange, error, autoFocus } = props
   const suggested = props.suggested ?? { provider: providers[0]!, base_url: '' }
   const { data } = useCredentials(organizationId)
   const { allowed: mayAdd } = usePermission('credential:add', { organization: organizationId })
@@ -36,12 +37,15 @@ export function CredentialField(props: CredentialFieldProps) {
   const fitting = (data ?? []).filter(
     ({ id, provider }) => providers.includes(provider.code as Provider) || String(id) === value,
   )
+  // Not everybody who sees what uses a credential sees the credential.
+  const isUnknown = value !== '' && !fitting.some(({ id }) => String(id) === value)
   return (
     <Stack gap="xs">
       <NativeSelect
         label="Credential"
         name="credential_id"
         description={description}
+        autoFocus={autoFocus}
         value={isAdding ? NEW : value}
         error={error}
         onChange={({ currentTarget }) => {
@@ -54,6 +58,7 @@ export function CredentialField(props: CredentialFieldProps) {
             value: String(id),
             label: `${name} (${PROVIDERS[provider.code as Provider]?.label ?? provider.code}${active ? '' : ', inactive'})`,
           })),
+          ...(isUnknown ? [{ value, label: `Credential ${value}` }] : []),
           ...(mayAdd ? [{ value: NEW, label: 'Add a credential…' }] : []),
         ]}
       />

@@ -32,7 +32,7 @@ export function CredentialFields({ form, isStored = false, providers = ALL }: Cr
   }
   return (
     <Stack gap="md">
-      {!isStored && (
+      {!isStored && providers.length > 1 && (
         <NativeSelect
           label="Provider"
           data-autofocus

@@ -60,7 +60,7 @@ export const PROVIDERS: Record<Provider, ProviderFields> = {
     label: 'Gitea or Forgejo',
     url: 'required',
     hasUsername: false,
-    tokenHint: 'A token with read access to repositories.',
+    tokenHint: 'A token with read access to repositories; to report statuses, with write access.',
   },
   git: { label: 'Another git host', url: 'required', hasUsername: true },
   ssh: { label: 'SSH key', url: 'none', hasUsername: false },
@@ -84,6 +84,9 @@ export const isChat = (provider: string) => CHAT.includes(provider)
 
 /** Those that repositories are read with. */
 export const SOURCE_PROVIDERS = (Object.keys(PROVIDERS) as Provider[]).filter((code) => !isChat(code))
+
+/** Those whose token a hook can send. */
+export const TOKEN_PROVIDERS = (Object.keys(PROVIDERS) as Provider[]).filter((code) => code !== 'ssh')
 
 export function newCredential(provider: Provider): CredentialValues {
   return {

@@ -14,6 +14,7 @@ export type ChosenPipeline = {
   id: number
   name: string | undefined
   resourceType: string | undefined
+  resourceId: number | undefined
   scope: PermissionScope | undefined
 }
 
@@ -35,6 +36,7 @@ export function useChosenPipeline(id: number | undefined): ChosenPipeline | unde
     id,
     name: entry?.name,
     resourceType: entry?.resource_type ?? undefined,
+    resourceId: entry?.resource_id ?? undefined,
     scope: entry && {
       organization: entry.organization.id,
       project: entry.project_id,

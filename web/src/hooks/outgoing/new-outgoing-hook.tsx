@@ -1,8 +1,5 @@
 import { Text, Title } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
 import type { Receiver } from '../../api/types.ts'
 import { Loaded } from '../../ui/page.tsx'
 import { SectionCard } from '../../ui/parts.tsx'
@@ -10,19 +7,15 @@ import type { ChosenPipeline } from '../pipeline-field.tsx'
 import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
 import { ReceiverForm } from './receiver-form.tsx'
 import { ReceiverTiles } from './receiver-tiles.tsx'
+import { useReceivers } from './receivers.ts'
 
 type NewOutgoingHookProps = { pipeline: ChosenPipeline | undefined; onCreated?(): void }
 
 /** Tile → the fields that differ → the page of the hook. `pipeline` is undefined until one is chosen. */
 export default function NewOutgoingHook({ pipeline, onCreated }: NewOutgoingHookProps) {
-  const api = useApi()
   const [receiver, setReceiver] = useState<Receiver>()
   const [created, setCreated] = useState<CreatedHookProps>()
-  const receivers = useQuery({
-    queryKey: queryKeys.receivers,
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: ({ signal }) => api.get('/catalog/receivers', { signal }),
-  })
+  const receivers = useReceivers()
   if (created) return <CreatedHook {...created} />
   if (receiver)
     return (

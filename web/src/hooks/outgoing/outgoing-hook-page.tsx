@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { queryKeys } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
+import { useCredentials } from '../../credentials/credentials.ts'
 import { PipelineLink } from '../../pipelines/pipeline-link.tsx'
 import { useResourceScope } from '../../scope/tree.ts'
 import { usePermission } from '../../session/permissions.ts'
@@ -14,9 +15,12 @@ import { ResourceHeader } from '../../ui/resource-header.tsx'
 import { Age } from '../../ui/time.tsx'
 import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
 import { DeliveriesSection } from './deliveries-section.tsx'
+import { EffectiveSettings } from './effective-settings.tsx'
 import { eventList } from './events.ts'
 import { HealthAlert } from './health-alert.tsx'
 import { HookActions } from './hook-actions.tsx'
+import { presetKind } from './preset-kind.ts'
+import { useReceivers } from './receivers.ts'
 import { SettingsForm } from './settings-form.tsx'
 
 export default function OutgoingHookPage({ id }: { id: string }) {
@@ -34,6 +38,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
   const { environment, scope } = useResourceScope(hook)
   const { allowed, reason } = usePermission('hook:edit', scope)
   const created = useCreated(hook.id)
+  const kind = presetKind(hook)
   return (
     <>
       <ResourceHeader
@@ -47,14 +52,19 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
       {created && <CreatedHook {...created} />}
       <HealthAlert hook={hook} />
       <Paper withBorder p="md">
-        <HookFacts hook={hook} />
+        <HookFacts hook={hook} organizationId={scope?.organization} />
       </Paper>
       <DeliveriesSection hook={hook} scope={scope} />
       <div className="section">
         <SectionCard id="settings" title="Settings">
-          {allowed ? <SettingsForm hook={hook} version={version} /> : <p className="dimmed">{reason}</p>}
+          {allowed && scope ? (
+            <SettingsForm key={kind ?? 'ordinary'} hook={hook} version={version} scope={scope} />
+          ) : (
+            <p className="dimmed">{reason}</p>
+          )}
         </SectionCard>
       </div>
+      {kind !== undefined && <EffectiveSettings hook={hook} kind={kind} mayEdit={allowed} />}
     </>
   )
 }
@@ -67,12 +77,26 @@ function useCreated(hookId: string): CreatedHookProps | undefined {
   return created
 }
 
-function HookFacts({ hook }: { hook: Hook }) {
+type HookFactsProps = { hook: Hook; organizationId: number | undefined }
+
+function HookFacts({ hook, organizationId }: HookFactsProps) {
   const { events = [], scope } = hook.trigger_when as { events?: string[]; scope?: string }
+  const kind = presetKind(hook)
+  const { data: receivers } = useReceivers()
   return (
     <DataList>
+      <Fact label="Preset">
+        {kind !== undefined && (receivers?.find(({ code }) => code === kind)?.name ?? kind)}
+      </Fact>
       <Fact label="Notifies">
         <code>{hook.target_url}</code>
+      </Fact>
+      <Fact label="Credential">
+        {hook.credential_id !== null ? (
+          <CredentialName id={hook.credential_id} organizationId={organizationId} />
+        ) : (
+          kind !== undefined && 'The application’s own'
+        )}
       </Fact>
       <Fact label="About">
         {scope === 'resource' ? `Runs (${hook.action_type}) of all pipelines next to ` : ''}
@@ -84,4 +108,10 @@ function HookFacts({ hook }: { hook: Hook }) {
       </Fact>
     </DataList>
   )
+}
+
+/** Not everybody who sees the hook sees the credential. */
+function CredentialName({ id, organizationId }: { id: number; organizationId: number | undefined }) {
+  const { data } = useCredentials(organizationId)
+  return <>{data?.find((credential) => credential.id === id)?.name ?? `Credential ${id}`}</>
 }

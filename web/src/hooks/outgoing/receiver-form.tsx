@@ -1,23 +1,28 @@
-import { Alert, PasswordInput, Text, TextInput } from '@mantine/core'
+import { Alert, Text, TextInput } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useLocation } from 'wouter'
 import { entrySteps } from '#client/index.ts'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook, Receiver } from '../../api/types.ts'
+import { useSourceProvider } from '../../applications/applications.ts'
 import { usePermissions } from '../../session/permissions.ts'
 import { RecordForm } from '../../ui/form/record-form.tsx'
-import { type RecordForm as FormState, useRecordForm } from '../../ui/form/use-record-form.ts'
+import { useRecordForm } from '../../ui/form/use-record-form.ts'
 import { notify } from '../../ui/notify.ts'
 import type { ChosenPipeline } from '../pipeline-field.tsx'
 import type { CreatedHookProps } from './created-hook.tsx'
+import { HookCredentialField } from './hook-credential-field.tsx'
 import classes from './outgoing.module.css'
+import { ReceiverField } from './receiver-field.tsx'
 import {
   hiddenFields,
   hookOf,
   initialValues,
   inputOf,
+  needsApplication,
   type ReceiverValues,
+  takesOwnCredential,
   validateReceiver,
 } from './receiver-values.ts'
 
@@ -36,11 +41,14 @@ export function ReceiverForm({ receiver, pipeline, back, onUnseen }: ReceiverFor
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   const may = usePermissions()
+  const { credential_provider: provider, uses_access_token } = receiver
+  const applicationId = pipeline?.resourceType === 'application' ? pipeline.resourceId : undefined
+  const takesOwn = takesOwnCredential(receiver, useSourceProvider(applicationId))
   const form = useRecordForm<ReceiverValues, Hook>({
     id: `outgoing-hook-new-${receiver.code}`,
     initial: initialValues(receiver),
     secrets: hiddenFields(receiver),
-    validate: (values) => validateReceiver(receiver, values),
+    validate: (values) => validateReceiver(receiver, values, takesOwn),
     fields: (field) => inputOf(receiver, field),
     save: (values) =>
       api.post('/pipelines/{id}/hooks/outgoing', {
@@ -68,11 +76,29 @@ export function ReceiverForm({ receiver, pipeline, back, onUnseen }: ReceiverFor
         cancel={() => form.leaveBy(back)}
         reason={reasonNot(receiver, pipeline, may)}
       >
+        {provider !== null && (
+          <HookCredentialField
+            provider={provider}
+            organizationId={pipeline?.scope?.organization}
+            isEarly={pipeline === undefined}
+            takesOwn={takesOwn}
+            // Choosing a receiver continues here.
+            autoFocus
+            value={form.values.credential_id}
+            onChange={(id) => form.set('credential_id', id)}
+            error={form.errors.credential_id}
+          />
+        )}
         {receiver.fields.map((field, index) => (
-          <Field key={field.name} field={field} form={form} isFirst={index === 0} />
+          <ReceiverField
+            key={field.name}
+            field={field}
+            input={form.field(`fields.${field.name}`)}
+            autoFocus={provider === null && index === 0}
+          />
         ))}
         <TextInput label="Name" maxLength={60} autoComplete="off" {...form.field('name')} />
-        {receiver.uses_access_token && (
+        {uses_access_token && provider === null && (
           <Alert color="blue">
             The hook sends the token of the application’s credential, on your behalf. This requires the
             permission credential:run.
@@ -95,33 +121,13 @@ export function ReceiverForm({ receiver, pipeline, back, onUnseen }: ReceiverFor
 
 /** Only what is known for sure: the API decides. */
 function reasonNot(
-  { uses_access_token }: Receiver,
+  receiver: Receiver,
   pipeline: ChosenPipeline | undefined,
   may: ReturnType<typeof usePermissions>,
 ): string | undefined {
   if (!pipeline) return 'Choose a pipeline first.'
-  if (uses_access_token && pipeline.resourceType === 'server')
-    return 'Commit statuses need an application: this pipeline belongs to a server.'
+  if (needsApplication(receiver) && pipeline.resourceType === 'server')
+    return 'Reports on commits need an application: this pipeline belongs to a server.'
   if (!pipeline.scope || may('hook:add', pipeline.scope)) return undefined
   return 'Your role does not include hook:add. Ask an administrator of the organization for it.'
-}
-
-type FieldProps = { field: Receiver['fields'][number]; form: FormState<ReceiverValues>; isFirst: boolean }
-
-function Field({
-  field: { name, label, description, required, example, hidden },
-  form,
-  isFirst,
-}: FieldProps) {
-  const props = {
-    label: required ? label : `${label}, optional`,
-    description,
-    autoComplete: hidden ? 'new-password' : 'off',
-    spellCheck: false,
-    // Choosing a receiver continues here.
-    autoFocus: isFirst,
-    ...form.field(`fields.${name}`),
-  }
-  if (!hidden) return <TextInput {...props} placeholder={example ?? undefined} />
-  return <PasswordInput {...props} visibilityToggleButtonProps={{ 'aria-label': `Show ${label}` }} />
 }

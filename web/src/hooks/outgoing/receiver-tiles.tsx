@@ -1,9 +1,15 @@
 import { Paper, Text, UnstyledButton } from '@mantine/core'
-import { Braces, GitCommitHorizontal, Hash, type LucideIcon, MessageSquare } from 'lucide-react'
+import { Braces, GitCommitHorizontal, Hash, type LucideIcon, MessageSquare, Rocket } from 'lucide-react'
 import type { Receiver } from '../../api/types.ts'
 import classes from '../incoming/new-incoming-hook.module.css'
+import { needsApplication } from './receiver-values.ts'
 
-const ICONS: Record<string, LucideIcon> = { slack_message: Hash, generic: Braces }
+const ICONS: Record<string, LucideIcon> = {
+  github_deployment: Rocket,
+  slack_message: Hash,
+  slack_webhook: Hash,
+  generic: Braces,
+}
 
 type ReceiverTilesProps = { receivers: Receiver[]; choose(receiver: Receiver): void }
 
@@ -11,8 +17,8 @@ export function ReceiverTiles({ receivers, choose }: ReceiverTilesProps) {
   return (
     <ul className={`plain-list ${classes.tiles}`} aria-label="Receivers">
       {receivers.map((receiver) => {
-        const { code, name, uses_access_token } = receiver
-        const Icon = ICONS[code] ?? (uses_access_token ? GitCommitHorizontal : MessageSquare)
+        const { code, name } = receiver
+        const Icon = ICONS[code] ?? (needsApplication(receiver) ? GitCommitHorizontal : MessageSquare)
         return (
           <li key={code}>
             <UnstyledButton className={classes.tile} onClick={() => choose(receiver)}>
@@ -34,7 +40,9 @@ export function ReceiverTiles({ receivers, choose }: ReceiverTilesProps) {
 }
 
 /** What it gets, in a word: the description follows once it is chosen. */
-function kindOf({ code, uses_access_token }: Receiver): string {
-  if (code === 'generic') return 'Signed JSON about every change'
-  return uses_access_token ? 'Status of the commit' : 'Message in a channel'
+function kindOf(receiver: Receiver): string {
+  if (receiver.code === 'generic') return 'Signed JSON about every change'
+  if (receiver.code === 'github_deployment') return 'Deployment of the commit'
+  if (needsApplication(receiver)) return 'Status of the commit'
+  return receiver.uses_access_token ? 'One message per run, kept up to date' : 'Message for each event'
 }

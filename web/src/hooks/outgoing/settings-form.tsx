@@ -6,8 +6,11 @@ import { OPERATIONS } from '#client/index.ts'
 import { queryKeys } from '../../api/queries.ts'
 import { useApi } from '../../api/services.ts'
 import type { Hook } from '../../api/types.ts'
+import { CredentialField } from '../../credentials/credential-field.tsx'
+import { TOKEN_PROVIDERS } from '../../credentials/credential-input.ts'
 import { CodeEditor } from '../../editor/code-editor.tsx'
 import { operationsOf, type Resource } from '../../pipelines/new-pipeline.ts'
+import type { PermissionScope } from '../../session/permissions.ts'
 import { RecordForm } from '../../ui/form/record-form.tsx'
 import { type RecordForm as FormState, useRecordForm } from '../../ui/form/use-record-form.ts'
 import { notify } from '../../ui/notify.ts'
@@ -23,6 +26,7 @@ import {
 } from './hook-values.ts'
 import { LivePreview } from './live-preview.tsx'
 import classes from './outgoing.module.css'
+import { FlagFields, PresetFields } from './preset-fields.tsx'
 import { previewErrors } from './preview-errors.ts'
 import { EventConditionsField, HeadersField } from './rows-fields.tsx'
 import { TEMPLATE_NAMES } from './template-names.ts'
@@ -32,14 +36,15 @@ const MARKED = 'Fix what the form marks to see a preview.'
 
 export type OutgoingForm = FormState<OutgoingValues>
 
-type SettingsFormProps = { hook: Hook; version: string | null }
+type SettingsFormProps = { hook: Hook; version: string | null; scope: PermissionScope }
 
-export function SettingsForm({ hook, version }: SettingsFormProps) {
+export function SettingsForm({ hook, version, scope }: SettingsFormProps) {
   const [actionId, setActionId] = useState<number>()
   const form = useOutgoingForm(hook, version)
   const preview = usePreview(hook.id, form.values, actionId)
   const body = form.values['settings.request_body']
   const { byInput, rest } = previewErrors(preview.error, Object.keys(form.values), body)
+  const hasPreset = form.values['settings.preset.kind'] !== ''
   const hasMore = valuesOf(hook)['settings.more'] !== ''
   const isWaiting = isConflict(preview.error)
   const errorOf = (name: keyof OutgoingValues) => form.errors[name] ?? byInput[name]
@@ -47,6 +52,9 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
     <div className={classes.settings}>
       <RecordForm form={form} submit="Save changes" labels={LABELS}>
         <TextInput label="Name" maxLength={60} autoComplete="off" {...form.field('name')} />
+        {hasPreset && (
+          <PresetFields form={form} hook={hook} organizationId={scope.organization} errorOf={errorOf} />
+        )}
         {!hasOwnRequests(form.values) && (
           <>
             <TextInput
@@ -89,6 +97,7 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
               <HeadersField form={form} error={errorOf('settings.request_headers')} />
             )}
             <EventConditionsField form={form} />
+            {hasPreset ? <FlagFields form={form} /> : <TokenField form={form} scope={scope} />}
             <MoreFields form={form} hook={hook} />
           </div>
         </details>
@@ -103,6 +112,21 @@ export function SettingsForm({ hook, version }: SettingsFormProps) {
         choose={setActionId}
       />
     </div>
+  )
+}
+
+/** Templates may use the token of another credential than the application's. */
+function TokenField({ form, scope }: { form: OutgoingForm; scope: PermissionScope }) {
+  return (
+    <CredentialField
+      organizationId={scope.organization}
+      providers={TOKEN_PROVIDERS}
+      none="The application’s own"
+      description="Its token is credential.access_token in templates."
+      value={form.values.credential_id}
+      error={form.errors.credential_id ?? undefined}
+      onChange={(id) => form.set('credential_id', id)}
+    />
   )
 }
 
@@ -146,7 +170,8 @@ function useOutgoingForm(hook: Hook, version: string | null): OutgoingForm {
   const initial = valuesOf(hook)
   const params = { path: { hook_id: hook.id } }
   return useRecordForm<OutgoingValues, Hook>({
-    id: `hook-${hook.id}`,
+    // Once it is ejected, a draft of its options means nothing.
+    id: initial['settings.preset.kind'] === '' ? `hook-${hook.id}` : `hook-preset-${hook.id}`,
     initial,
     version,
     // Often keys of the receiver.
