@@ -1,6 +1,7 @@
 // Whether the pipeline of a call can run, and its queue policy.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { assertRejected, assertStarted, openCalls } from '#test/support/calls.ts'
 import { openTestApp } from '#test/support/harness.ts'
@@ -94,6 +95,30 @@ suite('queue policies', () => {
         ['queued', 'waiting', true],
       ],
     )
+  })
+
+  test('a call needs a job while few wait, and none behind many: those ahead free the slots', async () => {
+    const at = await createTestTree(db)
+    await setPipeline(at, { max_parallel_actions: 1 })
+    const hook = await makeHook({}, at)
+    const hasJob = async (actionId: number) => {
+      const { rows } = await sql`select from queue.job where name = 'actions.run'
+        and data -> 'action_ids' @> to_jsonb(${actionId}::bigint)`.execute(db)
+      return rows.length > 0
+    }
+    const waiting = {
+      status: 'waiting' as const,
+      status_reason_code: 'WAITING_CONCURRENCY_PIPELINE' as const,
+      started_at: null,
+      completed_at: null,
+    }
+    for (let ahead = 0; ahead < 8; ahead += 1) {
+      assert.ok(await hasJob(assertStarted(await call(hook))), `${ahead} wait`)
+      await createAction(db, at, waiting)
+      await sql`delete from actions where pipeline_id = ${at.pipelineId} and hook_id is not null`.execute(db)
+    }
+    const last = assertStarted(await call(hook))
+    assert.deepEqual([await hasJob(last), await statesOf(last)], [false, ['waiting']])
   })
 
   test('latest skips older waiting runs of hooks with their steps and an event, and no others', async () => {

@@ -60,3 +60,24 @@ test('a target that should run and has no job gets one, once', async () => {
   await sweepSlots(db, enqueue.targets, assert.ifError)
   assert.equal(await jobsOf(targetId), 1)
 })
+
+test('an action that waits for a free slot gets it, if it has waited for a while', async () => {
+  const tree = await createTestTree(db)
+  const notStarted = { started_at: null, completed_at: null }
+  const id = await createAction(
+    db,
+    tree,
+    { status: 'waiting', status_reason_code: 'WAITING_CONCURRENCY_PIPELINE', ...notStarted },
+    { status: 'pending', status_reason_code: 'PENDING', ...notStarted },
+  )
+  const isPlaced = async () => {
+    await sweepSlots(db, enqueue.targets, assert.ifError)
+    const { rows } = await sql<{
+      has_place: boolean
+    }>`select has_place from actions where id = ${id}`.execute(db)
+    return rows[0]!.has_place
+  }
+  assert.equal(await isPlaced(), false)
+  await sql`update actions set updated_at = now() - interval '11 seconds' where id = ${id}`.execute(db)
+  assert.equal(await isPlaced(), true)
+})

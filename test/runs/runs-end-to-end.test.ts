@@ -137,6 +137,16 @@ suite('runs', { concurrency: true }, () => {
     })
   })
 
+  test('calls behind many others run one after the other, in their order', async () => {
+    const { pipelineId } = await world.makeCustom([{ name: 'nothing', command: 'true' }])
+    const hook = await makeHook(pipelineId)
+    const ids = []
+    for (let n = 0; n < 20; n += 1) ids.push(await fire(hook))
+    const ends = []
+    for (const id of ids) ends.push((await completed(id)).completed_at as string)
+    assert.deepEqual(ends.toSorted(), ends)
+  })
+
   suite('a deploy', { concurrency: true }, () => {
     test('a signed call deploys to both servers, and users can roll back and forth', async (t) => {
       const repository = await makeRepository(t, { files: { 'index.html': 'one' } })

@@ -49,11 +49,17 @@ const FRESH = `(plan is null or key is null or action_id in (select claimed.acti
 const MAX_ID = '9223372036854775807'
 
 /**
- * The payload of the job that schedules the started runs. Where others wait for the pipeline already (`busy`), they are
- * stored as waiting, which saves moving them there; the job still looks whether a slot has become free meanwhile.
- * Only the index of pipeline and status provides the order that is asked for; others hold every run that is queued.
+ * Where others wait for the pipeline already, runs are stored as waiting, which saves moving them there. Where this many
+ * wait, they need no job either: each of those ahead frees a slot when it ends, and the pass that assigns it comes to
+ * them. Between our snapshot and our commit a few may end and leave nobody to free a slot, hardly this many; what is
+ * missed all the same is found by `scheduling.sweep`. They are counted in the order that only the index of pipeline and
+ * status provides: others hold every run that is queued.
  */
-const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts having count(*) > 0)`
+const CROWD = 8
+
+/** The payload of the job that schedules the started runs. Where few wait, it looks whether a slot became free meanwhile. */
+const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) from starts where not is_crowded
+    having count(*) > 0)`
 
 // Input: the calls, column by column (from $4 on); their hooks and the plans of their runs, as JSON because they are few.
 // $27 holds the bodies, one after another.
@@ -75,14 +81,15 @@ const insertStatement = (options: { notifies: boolean }) => `
     join hooks_called h on h.hook = c.called
     where (select version from tree_version) = $1::bigint and (select complete from named)
   ),
-  busy as materialized (
-    select p.id as pipeline_id from pipelines p
-    where p.id in (select pipeline_id from hooks_called) and p.max_parallel_actions > 0
-      and p.queue_policy = 'queue'
-      and (select true from actions a
+  ahead as materialized (
+    select p.id as pipeline_id, (select count(*) from (
+        select from actions a
         where (a.pipeline_id, a.status, a.id) > (p.id, 'waiting', 0)
           and (a.pipeline_id, a.status, a.id) < (p.id, 'waiting', ${MAX_ID}) and not a.has_place
-        order by a.pipeline_id, a.status, a.id limit 1)
+        order by a.pipeline_id, a.status, a.id limit ${CROWD}) as waiting) as count
+    from pipelines p
+    where p.id in (select pipeline_id from hooks_called) and p.max_parallel_actions > 0
+      and p.queue_policy = 'queue'
   ),
   claimed as (
     insert into delivery_claims (hook_id, key, action_id)
@@ -92,7 +99,8 @@ const insertStatement = (options: { notifies: boolean }) => `
     returning action_id
   ),
   starts as materialized (
-    select *, pipeline_id in (select busy.pipeline_id from busy) as waits,
+    select *, pipeline_id in (select ahead.pipeline_id from ahead where count > 0) as waits,
+      pipeline_id in (select ahead.pipeline_id from ahead where count = ${CROWD}) as is_crowded,
       '${FIRST.status}' as status, '${FIRST.reason}' as status_reason_code, 'hook' as trigger_type,
       coalesce(person_name, hook_name) as trigger_name, null as trigger_comment,
       null::jsonb as variables, null::jsonb as commit, null::text as release_name, null::bigint as retry_of,
