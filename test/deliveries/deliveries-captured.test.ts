@@ -106,8 +106,9 @@ suite('a hook with two requests', () => {
     assert.equal(shown.body.capture_error, record!.capture_error)
     receiver.behave(chat)
     await move(record!.action_id!, IN_PROGRESS)
-    await receiver.until(5)
-    assert.equal(lines().at(-1), 'POST /messages in-progress')
+    await receiver.until(6)
+    const requests = ['POST /messages in-progress', 'PATCH /messages/m%2F1 in-progress']
+    assert.deepEqual(lines().slice(4), requests, 'the receiver may have returned the first message')
   })
 
   test('creates what was deleted once more, in the same delivery, and not a second time', async (t) => {
@@ -134,20 +135,32 @@ suite('a hook with two requests', () => {
     assert.equal((await world.health(hook.id))?.gone_answers ?? 0, 0, 'the receiver itself is not gone')
   })
 
-  test('creates with the final event when the one that would have created is superseded', async (t) => {
-    const { receiver, chat, tree, hook, lines } = await openChat(t)
-    receiver.answer(500)
+  test('creates with the final event when the one that would have created is superseded, and updates', async (t) => {
+    const { receiver, chat, tree, hook, lines, messages } = await openChat(t)
+    // The message is created, the answer is lost; the same key returns the message as it is.
+    receiver.behave((request, _, { json }) => {
+      messages.set('m/1', json.status)
+      request.socket.destroy()
+    })
     const action = await startAction(tree)
     await world.recorded(hook.id, 1)
-    receiver.behave(chat)
+    receiver.behave((request, response, arrival) => {
+      if (arrival.method === 'POST') response.end('{"message":{"id":"m/1"}}')
+      else chat(request, response, arrival)
+    })
     await move(action, IN_PROGRESS, COMPLETED)
-    await receiver.until(2)
+    await receiver.until(3)
     const deliveries = await world.untilIdle(hook.id)
     assert.deepEqual(
       deliveries.map(({ state }) => state),
       ['superseded', 'superseded', 'delivered'],
     )
-    assert.deepEqual(lines(), ['POST /messages queued', 'POST /messages completed'])
+    assert.deepEqual(lines(), [
+      'POST /messages queued',
+      'POST /messages completed',
+      'PATCH /messages/m%2F1 completed',
+    ])
+    assert.deepEqual([...messages], [['m/1', 'completed']])
     const [one, other] = receiver.arrivals
     assert.equal(one!.json.key, other!.json.key, 'the receiver can tell that they are the same message')
   })

@@ -12,15 +12,15 @@ import { until } from '#test/support/until.ts'
 const WAVE = 50
 const AWAY_MS = 60_000
 
-const QUEUED: State = { status: 'queued', reason: 'QUEUED' }
-const IN_PROGRESS: State = { status: 'in-progress', reason: 'IN_PROGRESS' }
-const ENDS = {
+export const QUEUED: State = { status: 'queued', reason: 'QUEUED' }
+export const IN_PROGRESS: State = { status: 'in-progress', reason: 'IN_PROGRESS' }
+export const ENDS = {
   completed: { status: 'completed', reason: 'COMPLETED' },
   failed: { status: 'failed', reason: 'FAILED' },
   skipped: { status: 'skipped', reason: 'SKIPPED' },
 } satisfies Record<string, State>
 
-type Scope = { environmentId: number; pipelineId: number }
+export type Scope = { environmentId: number; pipelineId: number }
 
 /** Moves `count` actions from their start to their end; resolves with how each one ended. */
 export async function moveActions(
@@ -46,39 +46,46 @@ function endOf(id: number): keyof typeof ENDS {
   return id % 10 === 9 ? 'failed' : 'completed'
 }
 
-/** They begin pending: what is queued and stays so would be run by the worker. */
 function startWave(db: Database, scope: Scope, number: number): Promise<number[]> {
   return db.transaction().execute(async (trx) => {
     const mark = `wave ${number}`
     const known = await findWave(trx, mark)
-    if (known.length > 0) return known
-    const start = {
-      plan: 0,
-      environment_id: scope.environmentId,
-      pipeline_id: scope.pipelineId,
-      type: 'deploy',
-      status: 'pending',
-      status_reason_code: 'PENDING',
-      trigger_type: 'manual' as const,
-      trigger_comment: mark,
-      origin: null,
-      trigger_name: 'somebody',
-      trigger_email: null,
-      ip_address: null,
-      triggered_by: null,
-      hook_id: null,
-      hook_request_id: null,
-      hook_parsed_variables: {},
-      variables: null,
-      deployment: null,
-      commit: null,
-      release_name: null,
-      credential_id: null,
-      retry_of: null,
-      parent_id: null,
-    }
-    return startActions(trx, Array(WAVE).fill(start), [])
+    return known.length > 0 ? known : startPending(trx, scope, { count: WAVE, mark })
   })
+}
+
+/** They begin pending: what is queued and stays so would be run by the worker. */
+export function startPending(
+  trx: Transaction,
+  scope: Scope,
+  { count, mark, variables = {} }: { count: number; mark: string; variables?: Record<string, unknown> },
+): Promise<number[]> {
+  const start = {
+    plan: 0,
+    environment_id: scope.environmentId,
+    pipeline_id: scope.pipelineId,
+    type: 'deploy',
+    status: 'pending',
+    status_reason_code: 'PENDING',
+    trigger_type: 'manual' as const,
+    trigger_comment: mark,
+    origin: null,
+    trigger_name: 'somebody',
+    trigger_email: null,
+    ip_address: null,
+    triggered_by: null,
+    hook_id: null,
+    hook_request_id: null,
+    hook_parsed_variables: variables,
+    variables: null,
+    deployment: null,
+    commit: null,
+    release_name: null,
+    credential_id: null,
+    retry_of: null,
+    parent_id: null,
+  }
+  return startActions(trx, Array(count).fill(start), [])
 }
 
 async function findWave(trx: Transaction, mark: string): Promise<number[]> {
@@ -86,7 +93,8 @@ async function findWave(trx: Transaction, mark: string): Promise<number[]> {
   return rows.map(({ id }) => id)
 }
 
-function moveWave(
+/** Those that are in another status than `from` stay as they are. */
+export function moveWave(
   db: Database,
   scope: Scope,
   ids: number[],

@@ -83,6 +83,13 @@ test('what an update does not find is created once more, once', () => {
   assert.equal(again.captured, null)
 })
 
+test('an update follows at once if another delivery may have created what the receiver returned', () => {
+  const mayExist = { ...NOTHING_CAPTURED, mayExist: true }
+  const found = after('create', 200, { captured: mayExist })
+  assert.deepEqual([found.next, found.captured], [{ kind: 'continued' }, KNOWN])
+  assert.equal(after('create', 200, { captured: mayExist, body: '{}' }).next.kind, 'delivered')
+})
+
 test('an update follows at once if the hook asks for it and something was created', () => {
   const hook = hookWith({ update_after_create: true })
   assert.equal(after('create', 200, { hook }).next.kind, 'continued')

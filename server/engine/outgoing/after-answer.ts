@@ -40,11 +40,13 @@ export function afterAnswer(
   }
   if (hook.capture.length === 0 || !isDelivered(result) || outcome.kind !== 'answered') return unchanged
   const { values, error } = readCaptures(hook.capture, outcome, captured.values)
-  const known: Captured = { ...captured, values: { ...captured.values, ...values } }
+  const known: Captured = { isRecreated: captured.isRecreated, values: { ...captured.values, ...values } }
   const isChanged = Object.entries(values).some(([name, value]) => captured.values[name] !== value)
   const isCreated = which === 'create' && chooseRequest(hook.requests!, hook, known).kind === 'update'
+  // What the receiver returned may be what an earlier delivery created: it then says what that one said.
+  const isUpdated = hook.requests!.updatesAfterCreate || captured.mayExist === true
   return {
-    next: isCreated && hook.requests!.updatesAfterCreate ? { kind: 'continued' } : retried,
+    next: isCreated && isUpdated ? { kind: 'continued' } : retried,
     captured: isChanged ? known : null,
     captureError: error,
     isGone: false,

@@ -5,7 +5,7 @@ import { capturedAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { createMask, type Mask } from '#platform/masking/mask.ts'
-import { type Captured, NOTHING_CAPTURED } from './choose-request.ts'
+import { type Captured, chooseRequest, NOTHING_CAPTURED } from './choose-request.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
 
@@ -18,6 +18,13 @@ export type CapturedRow = {
   isRecreated: boolean
 }
 
+type Creating = {
+  id: string
+  hook: Pick<OutgoingHook, 'id'>
+  actionId: number
+  eventId: number
+  isRecreated: boolean
+}
 type Subject = { hook: Pick<OutgoingHook, 'id' | 'requests' | 'capture'>; actionId: number }
 
 /**
@@ -61,10 +68,40 @@ export async function loadCapturedOf(
   const capturing = deliveries.flatMap((delivery) => {
     const hook = hooks.get(delivery.hookId)
     if (!hook || hook instanceof Error || hook.capture.length === 0) return []
-    return [{ id: delivery.id, hook, actionId: delivery.action.id }]
+    return [{ id: delivery.id, hook, actionId: delivery.action.id, eventId: delivery.event.id }]
   })
-  const captured = await loadCaptured(db, box, capturing)
-  return new Map(capturing.map(({ id }, index) => [id, captured[index]!]))
+  const loaded = await loadCaptured(db, box, capturing)
+  const captured = new Map(capturing.map(({ id }, index) => [id, loaded[index]!]))
+  const creating = capturing
+    .map((one) => ({ ...one, isRecreated: captured.get(one.id)!.isRecreated }))
+    .filter(({ id, hook }) => createsWithKey(hook, captured.get(id)!))
+  for (const id of await findTriedBefore(db, creating))
+    captured.set(id, { ...captured.get(id)!, mayExist: true })
+  return captured
+}
+
+/** The next request creates something, with a key by which the receiver recognizes what it has created already. */
+function createsWithKey(hook: OutgoingHook, captured: Captured): boolean {
+  if (!hook.requests || chooseRequest(hook.requests, hook, captured).kind !== 'create') return false
+  return hook.requests.first.compiled.reads.has('request.idempotency_key')
+}
+
+/**
+ * Those whose action and hook have another delivery that was tried with the same key. What was created once more has another
+ * one than deliveries that succeeded before.
+ */
+async function findTriedBefore(db: Database, creating: readonly Creating[]): Promise<string[]> {
+  if (creating.length === 0) return []
+  const column = <Value>(read: (one: Creating) => Value) => creating.map(read)
+  const { rows } = await sql<{ id: string }>`
+    select wanted.id from unnest(${column(({ id }) => id)}::uuid[], ${column(({ hook }) => hook.id)}::uuid[],
+      ${column(({ actionId }) => actionId)}::bigint[], ${column(({ eventId }) => eventId)}::bigint[],
+      ${column(({ isRecreated }) => isRecreated)}::boolean[]) as wanted (id, hook_id, action_id, event_id, is_recreated)
+    where exists (
+      select from deliveries other where other.action_id = wanted.action_id and other.event_id <> wanted.event_id
+        and other.hook_id is not distinct from wanted.hook_id and other.attempts > 0
+        and not (wanted.is_recreated and other.state = 'delivered'))`.execute(db)
+  return rows.map(({ id }) => id)
 }
 
 /** Hidden values are sealed. */

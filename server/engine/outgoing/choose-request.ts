@@ -8,6 +8,8 @@ export type Captured = {
   values: CapturedValues
   /** What was created is gone, and it was created once more. */
   isRecreated: boolean
+  /** Another delivery about the action was tried: what it created may exist, and a receiver that knows its key returns that. */
+  mayExist?: boolean
 }
 
 export const NOTHING_CAPTURED: Captured = { values: {}, isRecreated: false }
