@@ -12,16 +12,17 @@ async function answered<Answer>(answer: Promise<Answer>): Promise<Exclude<Answer
 export const confirm = (message: string, initialValue = false) =>
   answered(prompts.confirm({ message: plain(message), initialValue }))
 
-/** Enter takes `initial`. */
-export function askText(message: string, initial = ''): Promise<string> {
+/** Enter takes `initial`. An empty answer is allowed where `isOptional`. */
+export function askText(message: string, initial = '', { isOptional = false } = {}): Promise<string> {
   return answered(
     prompts.text({
       message: plain(message),
       placeholder: plain(initial),
       defaultValue: initial,
-      validate: (text) => ((text ?? '') === '' && initial === '' ? 'Enter a value.' : undefined),
+      validate: (text) =>
+        (text ?? '') === '' && initial === '' && !isOptional ? 'Enter a value.' : undefined,
     }),
-  ).then((text) => text.trim() || initial)
+  ).then((text) => (text ?? '').trim() || initial)
 }
 
 /** Shows dots. An empty answer is allowed where `isOptional`. */

@@ -13,6 +13,8 @@ export type Cli = {
   signal: AbortSignal
   /** The name given with --context. */
   context: string | undefined
+  /** What was given, without the options that the command declares. */
+  args: readonly string[]
   connect(): Promise<Connection>
 }
 
@@ -26,6 +28,7 @@ export function openCli(command: Command, signal: AbortSignal): Cli {
     exitCode: EXIT.completed,
     signal,
     context,
+    args: command.args,
     connect: () => connect(env, context),
   }
 }

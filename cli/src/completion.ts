@@ -1,5 +1,6 @@
 // What may come next on the command line, and the shell functions that ask for it.
 import type { Command } from 'commander'
+import type { Catalog } from './catalog.ts'
 import type { Kind } from './names.ts'
 
 /** Names of these kinds complete an argument that is declared with this name. */
@@ -16,7 +17,18 @@ const KINDS: Record<string, Kind[]> = {
 }
 
 /** Fixed words, names that the instance knows, or releases that this pipeline can go back to. */
-type Completions = { words: string[]; kinds: Kind[]; releasesOf?: string }
+type Completions = {
+  words: string[]
+  kinds: Kind[]
+  releasesOf?: string
+  /** Senders or receivers. */
+  catalog?: Catalog
+  /** The flags of one of them. */
+  flagsOf?: { catalog: Catalog; code: string }
+}
+
+/** The options of `hook create` that take a sender or a receiver. */
+const CATALOGS: Record<string, Catalog> = { '--from': 'senders', '--to': 'receivers' }
 
 /** `words`: what stands after `gantry`; the last one is being typed and may be empty. */
 export function complete(program: Command, words: readonly string[]): Completions {
@@ -40,9 +52,22 @@ export function complete(program: Command, words: readonly string[]): Completion
   const previous = words.at(-2)
   const option = previous?.startsWith('-') ? optionOf(command, previous) : undefined
   if (option?.required && command.name() === 'rollback' && option.name() === 'to')
-    return { words: [], kinds: [], releasesOf: first }
+    return { ...NOTHING, releasesOf: first }
+  const isHookCreate = command.name() === 'create' && command.parent?.name() === 'hook'
+  if (isHookCreate) {
+    if (CATALOGS[previous ?? '']) return { ...NOTHING, catalog: CATALOGS[previous!] }
+    // The value of a field.
+    if (previous?.startsWith('--') && !option) return NOTHING
+  }
   if (option?.required) return { words: [...(option.argChoices ?? [])], kinds: KINDS[option.name()] ?? [] }
-  if (typed.startsWith('-')) return { words: optionsOf(command).flatMap(({ long }) => long ?? []), kinds: [] }
+  if (typed.startsWith('-')) {
+    const flagsOf = isHookCreate ? chosenEntry(words) : undefined
+    return {
+      words: optionsOf(command).flatMap(({ long }) => long ?? []),
+      kinds: [],
+      ...(flagsOf && { flagsOf }),
+    }
+  }
   const argument = command.registeredArguments[Math.min(at, command.registeredArguments.length - 1)]
   return {
     words: [
@@ -51,6 +76,14 @@ export function complete(program: Command, words: readonly string[]): Completion
     ],
     kinds: argument ? (KINDS[argument.name()] ?? []) : [],
   }
+}
+
+const NOTHING: Completions = { words: [], kinds: [] }
+
+function chosenEntry(words: readonly string[]): Completions['flagsOf'] {
+  const at = words.findIndex((word) => word in CATALOGS)
+  const code = words[at + 1]
+  return at === -1 || code === undefined ? undefined : { catalog: CATALOGS[words[at]!]!, code }
 }
 
 const visible = (command: Command) => command.createHelp().visibleCommands(command)

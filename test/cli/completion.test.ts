@@ -38,6 +38,18 @@ test('Tab completes commands, options and the names that the instance knows', as
   assert.deepEqual(await tab('applications', 'show', first!.slice(0, -1)), [first])
 })
 
+test('Tab completes senders and receivers, and the fields of the one that was chosen', async () => {
+  assert.deepEqual(await tab('hook', 'create', '--to', 'github'), ['github-status', 'github-deployment'])
+  assert.ok((await tab('hook', 'create', '--from', '')).includes('linear'))
+  const deployment = ['hook', 'create', '--to', 'github-deployment']
+  assert.deepEqual(await tab(...deployment, '--env'), ['--environment', '--environment-url'])
+  assert.deepEqual(await tab(...deployment, '--environment', ''), [])
+  const status = await tab('hook', 'create', '--to', 'github_status', '--')
+  assert.ok(['--pipeline', '--credential', '--status-context'].every((flag) => status.includes(flag)))
+  assert.ok(!(await tab('hook', 'create', '--')).includes('--status-context'))
+  assert.ok((await tab(...deployment, '--pipeline', '')).some((path) => path.endsWith('/deploy')))
+})
+
 test('without an instance Tab offers commands, and says nothing about names', async () => {
   const { stdout, stderr } = await shell.gantry(['__complete', '--', 'applications', 'show', ''], {
     env: { GANTRY_URL: 'http://127.0.0.1:1' },

@@ -97,6 +97,47 @@ test('Ctrl-C at a question changes nothing', async (t) => {
   assert.doesNotMatch(terminal.history(), /Applied/)
 })
 
+test('hook create asks for the pipeline, the fields and a credential that fits', async (t) => {
+  const tree = await createTestTree(api.db)
+  const env = { GANTRY_TOKEN: tree.owner.token }
+  const { organizationId } = tree
+  for (const name of ['First bot', 'Second bot']) {
+    const body = { name, provider_code: 'slack', token: 'xoxb-token' }
+    const made = await api.request('POST', `/organizations/${organizationId}/credentials`, {
+      token: tree.owner.token,
+      body,
+    })
+    assert.equal(made.status, 201, made.text)
+  }
+  const terminal = await typed(t, ['hook', 'create', '--to', 'slack-message', '--name', 'Typed'], { env })
+  await terminal.sees('Which pipeline')
+  terminal.press('enter')
+  await terminal.sees('Channel:')
+  terminal.type('#deploys')
+  terminal.press('enter')
+  await terminal.sees('Second bot')
+  terminal.press('down', 'enter')
+  assert.equal(await terminal.ended, 0, terminal.history())
+  const { stdout } = await shell.gantry(['hooks', 'show', 'typed', '--json'], { env })
+  const { settings, credential_id } = JSON.parse(stdout)
+  assert.deepEqual(settings.preset, { kind: 'slack_message', channel: '#deploys' })
+  const { name } = await api.db
+    .selectFrom('credentials')
+    .select('name')
+    .where('id', '=', credential_id)
+    .executeTakeFirstOrThrow()
+  assert.equal(name, 'Second bot')
+
+  const status = await typed(t, ['hook', 'create', 'deploy', '--to', 'github-status', '--name', 'Plain'], {
+    env,
+  })
+  await status.sees('Context:')
+  status.press('enter')
+  assert.equal(await status.ended, 0, status.history())
+  const plain = await shell.gantry(['hooks', 'show', 'plain', '--json'], { env })
+  assert.deepEqual(JSON.parse(plain.stdout).settings.preset, { kind: 'github_status' })
+})
+
 test('a hidden variable is typed unseen', async (t) => {
   const tree = await createTestTree(api.db)
   const env = { GANTRY_TOKEN: tree.owner.token }

@@ -1,13 +1,14 @@
-import { type ActionListItem, pathOf, sourceOf, stateOf, styleOf } from '../actions.ts'
+import { type Action, type ActionListItem, pathOf, sourceOf, stateOf, styleOf } from '../actions.ts'
 import { examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { usage } from '../failure.ts'
 import { findNamed } from '../names.ts'
-import { ACTION, findActionId } from '../runs/find.ts'
-import { plain } from '../screen.ts'
+import { readAction } from '../runs/find.ts'
+import { plain, type Screen } from '../screen.ts'
 import { type Column, printTable } from '../table.ts'
 import { ago, took } from '../times.ts'
 import { collect } from '../walk.ts'
+import { showOfAction } from './list-and-show.ts'
 
 type ListOptions = { json?: true; limit: string; status?: string; pipeline?: string }
 
@@ -58,48 +59,42 @@ export const actions: Register = (program) => {
     ['gantry actions ls --status failed', 'what went wrong recently'],
     ['gantry actions ls --json | jq -r ".[].id"', 'the numbers of the newest runs'],
   )
-  group
-    .command('show')
-    .description('show a run with its servers and steps')
-    .argument('<action>', ACTION)
-    .option('--json', 'print JSON')
-    .action(
-      run(async ({ connect, screen }, given: string, { json }: { json?: true }) => {
-        const { gantry } = await connect()
-        const params = { path: { action_id: await findActionId(gantry, given) } }
-        const action = await gantry.get('/actions/{action_id}', { params })
-        if (json) return screen.json(action)
-        const { commit } = action.action_data
-        printDetails(screen, [
-          ['Run', `#${action.id} ${action.type_human_readable} ${pathOf(action)}`],
-          ['Status', stateOf(action), styleOf(action)],
-          ['Source', sourceOf(action)],
-          ['Commit', commit?.message],
-          ['Release', action.action_data.release_name],
-          ['Started by', action.triggered_from.name],
-          ['Comment', action.trigger_comment],
-          ['Created', screen.isTerminal ? ago(action.created_at) : action.created_at],
-          ['Took', took(action)],
-          ['Page', action.url_web_permalink],
-        ])
-        for (const target of action.targets) {
-          screen.print()
-          screen.print(
-            `${plain(target.resource_data.name)}: ${screen.style(styleOf(target) ?? 'bold', stateOf(target))}`,
-          )
-          printTable(
-            screen,
-            target.steps,
-            [
-              { title: 'step', text: ({ name }) => name },
-              { title: 'status', text: (step) => stateOf(step), style: (step) => styleOf(step) },
-              { title: 'took', text: (step) => took(step) },
-            ],
-            'No steps.',
-          )
-        }
-      }),
+  showOfAction(group, 'show', 'show a run with its servers and steps', {
+    read: readAction,
+    print: printAction,
+  })
+}
+
+function printAction(screen: Screen, action: Action): void {
+  const { commit } = action.action_data
+  printDetails(screen, [
+    ['Run', `#${action.id} ${action.type_human_readable} ${pathOf(action)}`],
+    ['Status', stateOf(action), styleOf(action)],
+    ['Source', sourceOf(action)],
+    ['Commit', commit?.message],
+    ['Release', action.action_data.release_name],
+    ['Started by', action.triggered_from.name],
+    ['Comment', action.trigger_comment],
+    ['Created', screen.isTerminal ? ago(action.created_at) : action.created_at],
+    ['Took', took(action)],
+    ['Page', action.url_web_permalink],
+  ])
+  for (const target of action.targets) {
+    screen.print()
+    screen.print(
+      `${plain(target.resource_data.name)}: ${screen.style(styleOf(target) ?? 'bold', stateOf(target))}`,
     )
+    printTable(
+      screen,
+      target.steps,
+      [
+        { title: 'step', text: ({ name }) => name },
+        { title: 'status', text: (step) => stateOf(step), style: (step) => styleOf(step) },
+        { title: 'took', text: (step) => took(step) },
+      ],
+      'No steps.',
+    )
+  }
 }
 
 function parseLimit(given: string): number {

@@ -1,22 +1,18 @@
-import { examples, type Register, run } from '../command.ts'
+import { examples, type Register } from '../command.ts'
 import { printChanges } from '../runs/changes.ts'
-import { ACTION, findActionId } from '../runs/find.ts'
+import { showOfAction } from './list-and-show.ts'
 
 export const changes: Register = (program) => {
-  const command = program
-    .command('changes')
-    .description('show what a deploy ships: commits and files since what was live')
-    .argument('<action>', ACTION)
-    .option('--json', 'print JSON')
-    .action(
-      run(async ({ connect, screen }, given: string, { json }: { json?: true }) => {
-        const { gantry } = await connect()
-        const params = { path: { action_id: await findActionId(gantry, given) } }
-        const found = await gantry.get('/actions/{action_id}/changes', { params })
-        if (json) screen.json(found)
-        else printChanges(screen, found)
-      }),
-    )
+  const command = showOfAction(
+    program,
+    'changes',
+    'show what a deploy ships: commits and files since what was live',
+    {
+      read: (gantry, action_id) =>
+        gantry.get('/actions/{action_id}/changes', { params: { path: { action_id } } }),
+      print: printChanges,
+    },
+  )
   examples(
     command,
     ['gantry changes 42', 'what run #42 brought to each server'],

@@ -1,7 +1,9 @@
 import type { Gantry } from '@gantry/client'
 import { Argument } from 'commander'
+import { findEntry, readCatalog } from '../catalog.ts'
 import { examples, type Register, run } from '../command.ts'
 import { complete, SCRIPTS, SHELLS } from '../completion.ts'
+import { flagOf } from '../hooks/field-flags.ts'
 import { readNames } from '../names.ts'
 import { findPipeline } from '../runs/find.ts'
 import { rollbackNames } from './releases.ts'
@@ -31,12 +33,9 @@ export const completion: Register = (program) => {
     .action(
       run(async (cli, given: string[]) => {
         const typed = given.at(-1) ?? ''
-        const { words, kinds, releasesOf } = complete(program, given)
-        const names = releasesOf
-          ? await inTime(cli, (gantry) => releasesTo(gantry, releasesOf))
-          : kinds.length > 0
-            ? await inTime(cli, (gantry) => pathsOf(gantry, kinds))
-            : []
+        const wanted = complete(program, given)
+        const names = isAskedFor(wanted) ? await inTime(cli, (gantry) => namesFor(gantry, wanted)) : []
+        const { words } = wanted
         for (const word of [...words, ...names]) if (word.startsWith(typed)) cli.screen.print(word)
       }),
     )
@@ -52,8 +51,24 @@ async function inTime(
   return Promise.race([found, tooLate]).catch(() => [])
 }
 
-const pathsOf = async (gantry: Gantry, kinds: Parameters<typeof readNames>[1]) =>
-  (await readNames(gantry, kinds)).map(({ path }) => path)
+type Completions = ReturnType<typeof complete>
+
+const isAskedFor = ({ kinds, releasesOf, catalog, flagsOf }: Completions) =>
+  kinds.length > 0 || Boolean(releasesOf || catalog || flagsOf)
+
+/** What the instance knows. */
+async function namesFor(
+  gantry: Gantry,
+  { kinds, releasesOf, catalog, flagsOf }: Completions,
+): Promise<string[]> {
+  if (releasesOf) return releasesTo(gantry, releasesOf)
+  if (catalog) return (await readCatalog(gantry, catalog)).map(({ code }) => code.replaceAll('_', '-'))
+  if (flagsOf)
+    return findEntry(await readCatalog(gantry, flagsOf.catalog), flagsOf.code).fields.map(({ name }) =>
+      flagOf(name),
+    )
+  return (await readNames(gantry, kinds)).map(({ path }) => path)
+}
 
 async function releasesTo(gantry: Gantry, pipeline: string): Promise<string[]> {
   const { resource_type, resource_id } = await findPipeline(gantry, pipeline, { isDeploy: true })

@@ -1,78 +1,20 @@
-import { expandEntry } from '@gantry/client'
-import { askSecret, choose } from '../ask.ts'
-import { collectFields, type Entry, findEntry, instructionsFor } from '../catalog.ts'
-import type { Cli } from '../cli.ts'
-import { every, examples, type Register, run } from '../command.ts'
-import { printDetails } from '../details.ts'
+import { askSecret } from '../ask.ts'
+import { examples, type Register, run } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { usage } from '../failure.ts'
 import { findHook, HOOK } from '../hooks/find-hook.ts'
-import { slug } from '../names.ts'
-import { findPipeline } from '../runs/find.ts'
 import { plain } from '../screen.ts'
 import { readInput } from '../stdin.ts'
 import { printTable } from '../table.ts'
 import { ago, parseSeconds } from '../times.ts'
 import { collect } from '../walk.ts'
+import { registerCreate } from './hook-create.ts'
 import { registerTest } from './hook-test.ts'
-
-type CreateOptions = { from?: string; to?: string; name?: string; field?: string[]; json?: true }
 
 export const hook: Register = (program) => {
   const group = program.command('hook').description('create, test and replay webhooks')
 
-  const create = group
-    .command('create')
-    .description('create a webhook; prints its URL, its secret and where to enter them')
-    .argument(
-      '<pipeline>',
-      'a pipeline such as shop/production/web/deploy, or an application that has only one',
-    )
-    .option('--from <sender>', 'calls of this sender start the pipeline: github, gitlab, gitea, slack, …')
-    .option(
-      '--to <receiver>',
-      'this receiver is notified about runs: github_status, slack_message, generic, …',
-    )
-    .option('--name <name>', 'the name of the hook; by default that of the service')
-    .option('--field <name=value>', 'a setting of the service, such as branch=main; - is stdin', every)
-    .option('--json', 'print JSON')
-    .action(
-      run(async (cli, given: string, { from, to, name, field, json }: CreateOptions) => {
-        if (from !== undefined && to !== undefined)
-          throw usage('A hook has one direction.', 'Use --from or --to, not both.')
-        const { gantry } = await cli.connect()
-        const { id, path } = await findPipeline(gantry, given)
-        const params = { path: { id } }
-        const isOutgoing = to !== undefined
-        const catalog = await gantry.get(isOutgoing ? '/catalog/receivers' : '/catalog/senders')
-        const entry = findEntry<Entry>(catalog, from ?? to ?? (await chooseSender(cli, catalog)))
-        const fields = await collectFields(cli, entry, field ?? [])
-        const body = { ...expandEntry(entry.hook, fields), ...(name !== undefined && { name }) } as never
-        const created = isOutgoing
-          ? await gantry.post('/pipelines/{id}/hooks/outgoing', { params, body })
-          : await gantry.post('/pipelines/{id}/hooks/incoming', { params, body })
-        if (json) return cli.screen.json(created)
-        const { url, target_url, secret } = created
-        const ownSecret = 'secret_source' in entry && entry.secret_source === 'sender'
-        printDetails(cli.screen, [
-          ['Hook', `${path}/${slug(created.name)} (${created.id})`],
-          ['URL', url ?? target_url],
-          ['Secret', ownSecret ? null : secret],
-        ])
-        cli.screen.note(`\nAt ${entry.name}:`)
-        for (const line of instructionsFor(entry, { ...fields, url, secret })) cli.screen.note(line)
-        if (ownSecret && fields.secret === undefined)
-          cli.screen.note(`Then enter the secret that it shows: gantry hook secret ${created.id}`)
-        else if (secret !== null && !ownSecret) cli.screen.note('The secret is shown only now.')
-      }),
-    )
-  examples(
-    create,
-    ['gantry hook create shop/production/web/deploy --from github', 'pushes to main deploy'],
-    ['gantry hook create web/deploy --from linear --field state=Done', 'other settings'],
-    ['gantry hook create web/deploy --to slack_message --field webhook_url=- < url.txt', 'notify a channel'],
-  )
-
+  registerCreate(group)
   registerTest(group)
 
   group
@@ -190,15 +132,3 @@ export const hook: Register = (program) => {
 }
 
 const GOOD = ['accepted', 'duplicate', 'ping', 'ignored', 'delivered', 'superseded']
-
-function chooseSender({ screen }: Cli, catalog: readonly Entry[]): Promise<string> {
-  if (!screen.isInteractive)
-    throw usage(
-      'Which sender or receiver?',
-      `Use --from, or --to for notifications. Senders: ${catalog.map(({ code }) => code).join(', ')}.`,
-    )
-  return choose(
-    'What calls the webhook',
-    catalog.map(({ code, name }) => ({ value: code, label: name })),
-  )
-}

@@ -1,21 +1,11 @@
-import type { components } from '@gantry/client'
 import { type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { findNamed, type Kind, readNames } from '../names.ts'
+import { waitText } from '../runs/notifications.ts'
 import { printTable } from '../table.ts'
 import { type ListOptions, list, type ShowOptions, show } from './list-and-show.ts'
 
-type Hook = components['schemas']['Hook']
-
 const HOOKS: Kind[] = ['incoming_hook', 'outgoing_hook']
-
-/** `for api.github.com until 14:05 (rate limit)`, in the time zone of the terminal. */
-export function waiting(hook: Pick<Hook, 'target_url' | 'paused_until' | 'paused_reason'>): string | null {
-  if (!hook.paused_until) return null
-  const time = new Date(hook.paused_until).toTimeString().slice(0, 5)
-  const [, reason = 'attempts failed'] = /\(([^()]*)\)$/.exec(hook.paused_reason ?? '') ?? []
-  return `for ${URL.parse(hook.target_url ?? '')?.host ?? 'the receiver'} until ${time} (${reason})`
-}
 
 export const hooks: Register = (program) => {
   const group = program.command('hooks').description('webhooks, in both directions')
@@ -50,7 +40,7 @@ export const hooks: Register = (program) => {
         ['Hook', `${path} (${hook.id})`],
         ['Direction', hook.type],
         ['State', hook.active ? 'on' : `off${hook.disabled_reason ? `: ${hook.disabled_reason}` : ''}`],
-        ['Waiting', waiting(hook)],
+        ['Waiting', waitText({ ...hook, receiver: hostOf(hook.target_url) })],
         ['URL', hook.url ?? hook.target_url],
         [
           'Signed',
@@ -67,4 +57,8 @@ export const hooks: Register = (program) => {
       ])
     }),
   )
+}
+
+function hostOf(url: string | null): string | null {
+  return url !== null && URL.canParse(url) ? new URL(url).host : null
 }

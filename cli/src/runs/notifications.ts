@@ -24,13 +24,20 @@ export function remoteText(notification: Notification, now = new Date()): string
   return `${remote_state}${checked}: ${remote_detail ?? ''}`
 }
 
+type Pause = { receiver: string | null; paused_until: string | null; paused_reason: string | null }
+
+/** `for api.github.com until 14:05 (rate limit)`, in the time zone of the terminal; null while it does not wait. */
+export function waitText({ receiver, paused_until, paused_reason }: Pause, now = new Date()): string | null {
+  if (paused_until === null) return null
+  const [, reason = 'attempts failed'] = /\(([^()]*)\)\.?$/.exec(paused_reason ?? '') ?? []
+  return `for ${receiver ?? 'the receiver'} until ${clock(paused_until, now)} (${reason})`
+}
+
 /** `waiting for api.github.com until 14:05 (rate limit)`, or why it is not delivered. */
 export function detailOf(notification: Notification, now = new Date()): string {
-  const { state, receiver, paused_until, paused_reason, next_attempt_at, last_error } = notification
-  if (paused_until !== null) {
-    const reason = /rate limit/i.test(paused_reason ?? '') ? ' (rate limit)' : ''
-    return `waiting for ${receiver ?? 'the receiver'} until ${clock(paused_until, now)}${reason}`
-  }
+  const { state, next_attempt_at, last_error } = notification
+  const wait = waitText(notification, now)
+  if (wait !== null) return `waiting ${wait}`
   const next =
     state === 'retrying' && next_attempt_at !== null ? `Next attempt: ${clock(next_attempt_at, now)}.` : ''
   return [last_error, next].filter(Boolean).join(' ')
