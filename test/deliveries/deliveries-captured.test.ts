@@ -222,6 +222,18 @@ suite('what is captured', () => {
     assert.equal(preview.body.headers['X-Token'], MASK)
   })
 
+  test('may have the name of an inherited property', async (t) => {
+    const { receiver, tree, hook, lines } = await openChat(t)
+    const { create, update } = twoRequests(receiver.url)
+    const target_url = `${receiver.url}/messages/{{ captured.__proto__ }}`
+    const capture = [{ name: '__proto__', path: 'message.id' }]
+    const settings = { capture, requests: { create, update: { ...update, target_url } } }
+    assert.equal((await world.change(hook.id, { settings }, tree.owner.token)).status, 200)
+    await move(await startAction(tree), IN_PROGRESS)
+    await receiver.until(2)
+    assert.deepEqual(lines(), ['POST /messages queued', 'PATCH /messages/m%2F1 in-progress'])
+  })
+
   test('is used by later requests of a hook with one request, and is no template', async (t) => {
     const receiver = await openReceiver(t)
     receiver.answer(200, { 'x-thread': 't {{ action.id }}' })

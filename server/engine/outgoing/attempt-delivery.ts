@@ -3,7 +3,7 @@ import { readSentStatus, type SentStatus } from '#model/hooks/sent-status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { afterAnswer, type Continued } from './after-answer.ts'
 import { type ContextDeps, kindOf } from './build-context.ts'
-import { type CapturedRow, maskWith, sealCaptured } from './captured-values.ts'
+import { type CapturedRow, maskWith, recordAnswer, sealCaptured } from './captured-values.ts'
 import { type Captured, NOTHING_CAPTURED } from './choose-request.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import { judgeAnswer } from './judge-answer.ts'
@@ -12,7 +12,7 @@ import { messageId, prepareRequest, signRequest } from './prepare-request.ts'
 import type { Pause } from './rate-budgets.ts'
 import { MAX_CAPTURE_BYTES } from './read-captures.ts'
 import { readLimit } from './read-limit.ts'
-import { type AttemptRecord, recordAttempt, recordUnsent } from './record-attempt.ts'
+import { type AttemptRecord, recordUnsent } from './record-attempt.ts'
 import { type AttemptResult, type NextAttempt, nextAttempt } from './retry-schedule.ts'
 import { afterLimit, budgetOf, type LimitDeps, limitedRecord, noteLimit, stillHeld } from './within-budget.ts'
 
@@ -96,7 +96,7 @@ export async function attemptDelivery(
       ...recordUnsent(hook.unsent, outcome, reason, maskWith(hook, captured.values)),
       eventKind,
     }
-    return { delivery, next: { kind: 'failed', reason }, record }
+    return { delivery, next: { kind: 'failed', reason: record.error! }, record }
   }
 
   const budget = budgetOf(prepared)
@@ -121,7 +121,7 @@ export async function attemptDelivery(
   const pause = budget && noteLimit(deps, budget, outcome, limit)
   if (pause && limit?.isRefused) {
     const record = {
-      ...limitedRecord(recordAttempt(request, outcome, maskWith(hook, captured.values)), budget),
+      ...limitedRecord(recordAnswer(hook, captured.values, request, outcome), budget),
       eventKind,
     }
     return { delivery, next: afterLimit(delivery, budget, pause, deps.now()), record, credentialId, pause }
@@ -138,20 +138,16 @@ export async function attemptDelivery(
         }
       : { kind: outcome.kind }
   const scheduled = nextAttempt(result, delivery.attempt, deps.random())
+  const record = recordAnswer(hook, captured.values, request, outcome, judged)
   const retried: NextAttempt =
-    scheduled.kind === 'failed' && judged.error !== null ? { ...scheduled, reason: judged.error } : scheduled
+    scheduled.kind === 'failed' && judged.error !== null ? { ...scheduled, reason: record.error! } : scheduled
   const after = afterAnswer(hook, which, captured, result, retried, outcome)
-  const mask = maskWith(hook, captured.values, after.captured?.values ?? {})
   const sentStatus =
     hook.statusKind && after.next.kind === 'delivered' ? readSentStatus(hook.statusKind, request) : null
   return {
     delivery,
     next: after.next,
-    record: {
-      ...recordAttempt(request, outcome, mask, judged),
-      eventKind,
-      captureError: after.captureError,
-    },
+    record: { ...record, eventKind, captureError: after.captureError },
     credentialId,
     pause,
     sentStatus,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
+import type { SendOutcome } from '#adapters/http-client/client.ts'
 import type { CapturedValue } from '#model/hooks/captured.ts'
 import { capturedAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
@@ -7,7 +8,10 @@ import type { Database } from '#platform/database/connect.ts'
 import { createMask, type Mask } from '#platform/masking/mask.ts'
 import { type Captured, chooseRequest, NOTHING_CAPTURED } from './choose-request.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
+import type { Judgement } from './judge-answer.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
+import { hiddenTexts } from './read-captures.ts'
+import { type AttemptRecord, recordAttempt, type SentRequest } from './record-attempt.ts'
 
 /** A row as it is to be stored: everything known about an action from now on, or nothing once it is gone. */
 export type CapturedRow = {
@@ -29,7 +33,8 @@ type Subject = { hook: Pick<OutgoingHook, 'id' | 'requests' | 'capture'>; action
 
 /**
  * What hooks have captured about actions, in the order of `subjects`. Values of another receiver do not count: after a change
- * of the URL, nothing has been created there yet.
+ * of the URL, nothing has been created there yet. Nor do values that a hook captures no more, and those that were hidden
+ * when they were captured count only while it hides them.
  */
 export async function loadCaptured(
   db: Database,
@@ -54,8 +59,20 @@ export async function loadCaptured(
     const row = byKey.get(`${hook.id}/${actionId}`)
     if (!row || row.origin !== originOf(hook)) return NOTHING_CAPTURED
     const hidden = row.hidden ? JSON.parse(box.open(row.hidden, capturedAad(row.id))) : {}
-    return { values: { ...row.values, ...hidden }, isRecreated: row.is_recreated }
+    const values = {
+      ...only(row.values, hook.capture),
+      ...only(
+        hidden,
+        hook.capture.filter((rule) => rule.hidden),
+      ),
+    }
+    return { values, isRecreated: row.is_recreated }
   })
+}
+
+function only(values: Captured['values'], rules: OutgoingHook['capture']): Captured['values'] {
+  const names = new Set(rules.map(({ name }) => name))
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)))
 }
 
 /** Those of claimed deliveries, by the id of the delivery; nothing is read for hooks that do not capture. */
@@ -161,13 +178,15 @@ export function capturedRows(
   return rows.length === 0 ? null : JSON.stringify(rows)
 }
 
-/** The mask of the hook, which then also hides these values. */
+/** The mask of the hook, which then also hides those of the values that it hides, and these texts. */
 export function maskWith(
   { mask, capture }: Pick<OutgoingHook, 'mask' | 'capture'>,
-  ...captured: readonly Captured['values'][]
+  values: Captured['values'],
+  texts: readonly string[] = [],
 ): Mask {
-  const names = capture.filter(({ hidden }) => hidden).map(({ name }) => name)
-  const secrets = captured.flatMap((values) => names.flatMap((name) => values[name] ?? [])).map(String)
+  const names = new Set(capture.filter(({ hidden }) => hidden).map(({ name }) => name))
+  const known = Object.entries(values).filter(([name]) => names.has(name))
+  const secrets = [...known.map(([, value]) => String(value)), ...texts]
   if (secrets.length === 0) return mask
   const more = createMask(secrets)
   return {
@@ -175,6 +194,19 @@ export function maskWith(
     bytes: (bytes) => more.bytes(mask.bytes(bytes)),
     headers: (headers) => more.headers(mask.headers(headers)),
   }
+}
+
+/** The record of what was sent and answered, without anything that the hook hides. */
+export function recordAnswer(
+  hook: Pick<OutgoingHook, 'mask' | 'capture'>,
+  values: Captured['values'],
+  request: SentRequest,
+  outcome: SendOutcome,
+  judged?: Judgement,
+): AttemptRecord {
+  const hidden = outcome.kind === 'answered' ? hiddenTexts(hook.capture, outcome) : []
+  const record = recordAttempt(request, outcome, maskWith(hook, values, hidden ?? []), judged)
+  return hidden === null ? { ...record, responseBody: null } : record
 }
 
 function originOf({ requests }: Pick<OutgoingHook, 'requests'>): string {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CaptureRule, MAX_CAPTURE_BYTES, readCaptures } from './read-captures.ts'
+import { type CaptureRule, hiddenTexts, MAX_CAPTURE_BYTES, readCaptures } from './read-captures.ts'
 
 const rule = (more: Partial<CaptureRule> = {}): CaptureRule => ({
   name: 'id',
@@ -50,10 +50,25 @@ test('no error contains what the answer says', () => {
     /5000 bytes, more than the maximum of 4096/,
   )
   assert.match(read({ message: { id: 'abc' } }, [rule({ hidden: true })]).error!, /at least 4 characters/)
+  assert.match(read({ message: { id: 'éé' } }, [rule({ hidden: true })]).error!, /at least 4 characters/)
   assert.match(read({ message: { id: 'a\u0000b' } }).error!, /^id: /)
 })
 
-test('inherited properties are no values', () => {
+test('every text where a hidden value is expected is to be masked; nothing is known of an answer that is cut off', () => {
+  const hidden = [rule({ hidden: true }), rule({ hidden: true, header: 'X-Id' }), rule({ path: 'open' })]
+  const texts = (body: string, rules = hidden) =>
+    hiddenTexts(rules, { headers: { 'x-id': 'h-1' }, body: Buffer.from(body) })
+  const nested = '{"message": {"id": ["a", {"b": 12345678901234567890, "c": null}, 7]}, "open": "d"}'
+  assert.deepEqual(texts(nested)!.toSorted(), ['12345678901234567890', '7', 'a', 'h-1'])
+  assert.deepEqual(texts('<html>'), ['h-1'])
+  assert.equal(texts('x'.repeat(MAX_CAPTURE_BYTES)), null)
+  assert.deepEqual(texts('x'.repeat(MAX_CAPTURE_BYTES), hidden.slice(1)), ['h-1'])
+  assert.deepEqual(texts(nested, [rule()]), [])
+})
+
+test('inherited properties are no values, and a value may have the name of one', () => {
   assert.deepEqual(read({}, [rule({ path: 'constructor.name' })]).values, {})
   assert.deepEqual(read({}, [rule({ path: '__proto__' })]).values, {})
+  const { values } = read({ message: { id: 'a-1' } }, [rule({ name: '__proto__' })])
+  assert.deepEqual(Object.entries(values), [['__proto__', 'a-1']])
 })

@@ -7,14 +7,15 @@ import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import { type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
-import { loadCaptured, maskWith } from './captured-values.ts'
+import { loadCaptured, maskWith, recordAnswer } from './captured-values.ts'
 import { ATTEMPTS_CHANNEL } from './channel.ts'
 import { findSubject } from './find-subject.ts'
 import { judgeAnswer } from './judge-answer.ts'
 import { authorizeTokens, loadOutgoingHooks, type OutgoingHook } from './outgoing-hooks.ts'
 import { messageId, prepareRequest, signRequest } from './prepare-request.ts'
 import { budgetKey, readPauses, storePauses } from './rate-budgets.ts'
-import { type AttemptRecord, recordAttempt, recordUnsent, WITHOUT_BODIES } from './record-attempt.ts'
+import { MAX_CAPTURE_BYTES } from './read-captures.ts'
+import { type AttemptRecord, recordUnsent, WITHOUT_BODIES } from './record-attempt.ts'
 import { sampleSubject } from './sample-action.ts'
 import { budgetOf, pausesOf } from './within-budget.ts'
 
@@ -85,10 +86,12 @@ async function attempt(
   }
   const request = signRequest(hook, messageId(id), prepared.request, new Date())
   const { timeoutMs, verifySsl } = hook
-  const outcome = await deps.sender.send({ ...request, timeoutMs, verifySsl }, deps.signal)
+  const maxBodyBytes = hook.capture.length > 0 ? MAX_CAPTURE_BYTES : undefined
+  const outcome = await deps.sender.send({ ...request, timeoutMs, verifySsl, maxBodyBytes }, deps.signal)
   if (budget) await storePauses(deps.db, pausesOf(budget, outcome, new Date()))
   const judged = judgeAnswer(hook.preset, prepared.which, outcome)
-  return { record: recordAttempt(request, outcome, mask, judged), credentialId: prepared.credentialId }
+  const record = recordAnswer(hook, captured!.values, request, outcome, judged)
+  return { record, credentialId: prepared.credentialId }
 }
 
 /** Like a delivery, a record that the database rejects is stored without headers and bodies. */

@@ -69,8 +69,9 @@ export async function readNotifications(
 
 /** Captured values are parts of answers, which only callers who may edit the hook see. */
 function capturedOf({ capture, captured, has_hidden }: HookRow, { withCaptured }: { withCaptured: boolean }) {
-  const hidden = (capture ?? []).filter((one) => has_hidden && one.hidden)
-  const values = { ...captured, ...Object.fromEntries(hidden.map(({ name }) => [name, MASK])) }
+  const hidden = (capture ?? []).filter((one) => one.hidden)
+  const sealed = has_hidden ? hidden.map(({ name }) => [name, MASK]) : []
+  const values = { ...captured, ...Object.fromEntries(sealed) }
   const masked = withCaptured ? hidden : Object.keys(values).map((name) => ({ name, hidden: true }))
   return presentCaptured(values, masked)
 }
