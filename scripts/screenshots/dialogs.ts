@@ -46,6 +46,7 @@ export function dialogPictures(at: Installation): Picture[] {
         await page.getByRole('dialog').getByRole('heading', { name: 'Request' }).waitFor()
       },
     },
+    opened('eject', `/hooks/outgoing/${at.preset}`, 'Make it an ordinary hook'),
     opened('send-test', outgoing, 'Send test'),
     opened('redeliver', failing, 'Redeliver failed…'),
     opened('rotate-outgoing', outgoing, MORE, 'Rotate secret'),

@@ -4,11 +4,12 @@ import type { BrowserContext } from 'playwright-core'
 import type { Installation } from './installation.ts'
 
 export async function beautify(context: BrowserContext, installation: Installation): Promise<void> {
-  const { world, sshd, receiver, repository } = installation
+  const { world, sshd, receiver, slack, repository } = installation
   const { body: server } = await world.api('GET', '/servers/1')
   const account = sshd.accounts[0]!
   const shown: [string, string][] = [
     [receiver, 'https://chat.acme.example'],
+    [slack, 'https://slack.com'],
     ['http://127.0.0.1:9/', 'https://status.acme.example/'],
     [world.url, 'https://gantry.acme.example'],
     [new URL(world.url).host, 'gantry.acme.example'],
@@ -29,6 +30,7 @@ export async function beautify(context: BrowserContext, installation: Installati
   ]
   const entered: [string, string][] = [
     ['https://chat.acme.example', receiver],
+    ['https://slack.com', slack],
     ['https://status.acme.example/', 'http://127.0.0.1:9/'],
     ['https://github.com/acme/shop.git', repository],
     ['"host":"web-2.acme.example"', '"host":"127.0.0.1"'],

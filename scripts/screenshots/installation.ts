@@ -6,6 +6,7 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { openPagesWorld, type PagesWorld } from '#test/pages/world.ts'
+import { startSlack } from '#test/support/services/slack.ts'
 import { type Sshd, startSshd } from '#test/support/sshd.ts'
 import { until } from '#test/support/until.ts'
 import { MIGRATE, PUSH, REINDEX, RELEASE, VARIABLES } from './samples.ts'
@@ -17,6 +18,8 @@ export type Installation = {
   world: PagesWorld
   sshd: Sshd
   receiver: string
+  /** The URL of the service that stands in for it. */
+  slack: string
   repository: string
   pipelineId: number
   reindexId: number
@@ -27,6 +30,7 @@ export type Installation = {
   picky: string
   chat: string
   broken: string
+  preset: string
   /** Paths of the pages that people reach by a link. */
   invitation: string
   passwordReset: string
@@ -57,7 +61,8 @@ export async function setUp(closer: Closer): Promise<Installation> {
   for (const [path, name] of Object.entries(NAMES)) await world.api('PUT', path, { name })
   const repository = (await world.api('GET', '/applications/1')).body.repository
   const receiver = await openReceiver(closer)
-  const hooks = await addHooks(create, receiver)
+  const { url: slack } = await startSlack(closer)
+  const hooks = await addHooks(create, receiver, slack)
   const links = await addSurroundings(world, create)
 
   const start = async (input: unknown = {}) =>
@@ -82,6 +87,7 @@ export async function setUp(closer: Closer): Promise<Installation> {
     world,
     sshd,
     receiver,
+    slack,
     repository,
     pipelineId: 1,
     reindexId: reindex.id,
@@ -92,6 +98,7 @@ export async function setUp(closer: Closer): Promise<Installation> {
     picky: hooks.picky.id,
     chat: hooks.chat.id,
     broken: hooks.broken.id,
+    preset: hooks.preset.id,
     ...links,
     authorization: `/authorize?${new URLSearchParams({
       redirect_uri: 'http://127.0.0.1:8400/callback',
@@ -107,7 +114,13 @@ let invitees = 1
 
 type Create = <Created>(path: string, body: unknown) => Promise<Created>
 
-async function addHooks(create: Create, receiver: string) {
+async function addHooks(create: Create, receiver: string, slack: string) {
+  const { id: credential_id } = await create<{ id: number }>('/organizations/1/credentials', {
+    name: 'Slack bot',
+    provider_code: 'slack',
+    token: 'xoxb-screenshots',
+    base_url: slack,
+  })
   const branch = { name: 'branch', path: 'ref', type: 'string', required: false }
   const version = { name: 'version', path: 'release.version', type: 'string', required: true }
   return {
@@ -128,6 +141,11 @@ async function addHooks(create: Create, receiver: string) {
     broken: await create<Hook>('/pipelines/1/hooks/outgoing', {
       name: 'Status page',
       target_url: 'http://127.0.0.1:9/v1/incidents',
+    }),
+    preset: await create<Hook>('/pipelines/1/hooks/outgoing', {
+      name: 'Slack deploys',
+      credential_id,
+      settings: { preset: { kind: 'slack_message', channel: '#deploys' } },
     }),
   }
 }

@@ -40,7 +40,12 @@ export function pagePictures(at: Installation): Picture[] {
     whole('add-hook-incoming', '/hooks/new?pipeline=1'),
     whole('add-hook-github', '/hooks/new?pipeline=1', (page) => take(page, /^GitHub/)),
     whole('add-hook-outgoing', '/hooks/new?pipeline=1&type=outgoing'),
-    whole('add-hook-slack', '/hooks/new?pipeline=1&type=outgoing', (page) => take(page, /^Slack/)),
+    whole('hook-preset', `/hooks/outgoing/${at.preset}`, (page) => page.getByLabel('Channel').waitFor()),
+    whole('add-hook-status', '/hooks/new?pipeline=1&type=outgoing', (page) => take(page, /^GitHub Status/)),
+    whole('add-hook-slack', '/hooks/new?pipeline=1&type=outgoing', async (page) => {
+      await take(page, /^Slack One/)
+      await page.getByLabel('Credential', { exact: true }).selectOption('Add a credential…')
+    }),
     { name: 'credentials', path: `/credentials${ORGANIZATION}` },
     whole('members', `/members${ORGANIZATION}`),
     whole('settings', `/settings${ORGANIZATION}`),

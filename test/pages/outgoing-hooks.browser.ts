@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { openReceiver } from '#test/support/deliveries.ts'
+import { type Github, startGithub } from '#test/support/services/github.ts'
+import { channelId, type Slack, startSlack } from '#test/support/services/slack.ts'
 import { until } from '#test/support/until.ts'
 import { arrowTo, focusedName, focusMovesTo, tabTo } from './keyboard.ts'
 import { looksRight } from './looks.ts'
@@ -12,13 +14,19 @@ import { assertWrites } from './writes.ts'
 describe('outgoing hooks', () => {
   let world: PagesWorld
   let receiver: Awaited<ReturnType<typeof openReceiver>>
+  let github: Github
+  let slack: Slack
   /** The page of the hook that the first test creates. */
   let hookPath: string
+  /** The page of a hook with a preset. */
+  let presetPath: string
   const ends: (() => Promise<void>)[] = []
   before(async () => {
     const closer = { after: (end: () => Promise<void>) => ends.push(end) }
     world = await openPagesWorld(closer as never)
     receiver = await openReceiver(closer as never)
+    github = await startGithub(closer as never)
+    slack = await startSlack(closer as never)
     await world.openAll()
   })
   after(async () => {
@@ -264,6 +272,83 @@ describe('outgoing hooks', () => {
     await close()
   })
 
+  /** Adds a credential in the form of a receiver. Its URL is that of the stand-in. */
+  async function addCredential(page: Page, token: string, url: string): Promise<void> {
+    await page.getByLabel('Credential', { exact: true }).selectOption('Add a credential…')
+    const fields = page.getByRole('group', { name: 'New credential' })
+    await fields.getByLabel('Token').fill(token)
+    await fields.getByText('More options').click()
+    await fields.getByLabel('URL (optional)').fill(url)
+    await fields.getByRole('button', { name: 'Save credential' }).click()
+    await fields.waitFor({ state: 'detached' })
+  }
+
+  async function sendTest(page: Page): Promise<void> {
+    await page.getByRole('button', { name: 'Send test' }).click()
+    await page.getByText('The receiver accepted it').waitFor()
+    await page.keyboard.press('Escape')
+  }
+
+  it('set commit statuses at GitHub with nothing but a credential', async () => {
+    const { page, errors, close } = await openPage(world, '/app/hooks/new?type=outgoing&pipeline=1')
+    await page.getByRole('button', { name: /^GitHub Status/ }).click()
+    // The application of the sample has no credential of GitHub.
+    await page.getByRole('option', { name: 'Select a credential' }).waitFor({ state: 'attached' })
+    await page.getByRole('button', { name: 'Create hook' }).click()
+    await page.getByText('Select a credential.').waitFor()
+    await addCredential(page, 'github-token', github.url)
+    await page.getByRole('button', { name: 'Create hook' }).click()
+    await page.getByRole('heading', { name: 'GitHub status', level: 1 }).waitFor()
+    await page
+      .getByRole('region', { name: 'Effective settings' })
+      .getByText('credential.access_token')
+      .waitFor()
+    await sendTest(page)
+    assert.equal(github.statuses.length, 1)
+    assert.deepEqual(errors, [])
+    presetPath = new URL(page.url()).pathname
+    await close()
+  })
+
+  it('post messages to Slack with a credential and a channel, and become ordinary ones', async () => {
+    const path = `/app/hooks/new?type=outgoing&pipeline=${world.pipelineId}`
+    const { page, errors, close } = await openPage(world, path)
+    await page.getByRole('button', { name: /^Slack One/ }).click()
+    await addCredential(page, 'xoxb-token', slack.url)
+    const channel = page.getByLabel('Channel')
+    await channel.fill('two words')
+    await page.getByLabel('Name', { exact: true }).fill('Slack preset')
+    await page.getByRole('button', { name: 'Create hook' }).click()
+    await page.getByText('Must be the id or the name of a channel.').waitFor()
+    await focusMovesTo(page, 'Channel')
+    await channel.fill('#deploys')
+    await page.getByRole('button', { name: 'Create hook' }).click()
+    await page.getByRole('heading', { name: 'Slack preset', level: 1 }).waitFor()
+    await sendTest(page)
+    assert.deepEqual(
+      slack.messages.map((message) => message.channel),
+      [channelId('#deploys')],
+    )
+    await channel.fill('#releases')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('Hook Slack preset saved.').waitFor()
+
+    await page.getByRole('button', { name: 'Make it an ordinary hook' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Updates of Gantry no longer change them.').waitFor()
+    await dialog.getByRole('button', { name: 'Make it ordinary' }).click()
+    await page.getByText('Slack preset is an ordinary hook now.').waitFor()
+    await page.getByRole('textbox', { name: 'Requests and captured values' }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Make it an ordinary hook' }).count(), 0)
+    const id = page.url().split('/').at(-1)
+    const { settings } = (await world.api('GET', `/hooks/outgoing/${id}`)).body
+    assert.equal(settings.requests.create.request_body.channel, '#releases')
+    await sendTest(page)
+    assert.equal(slack.messages.length, 2)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
   it('tell a viewer why nothing can be changed, and show a new one to who may only add', async () => {
     const viewer = await openPage(world, hookPath, world.viewer)
     const button = viewer.page.getByRole('button', { name: /^Send test/ })
@@ -272,6 +357,10 @@ describe('outgoing hooks', () => {
     assert.equal(await viewer.page.getByText('/services/T/B/x').count(), 0)
     await viewer.page.getByRole('row').nth(1).getByRole('button').click()
     await viewer.page.getByText(/shown to people whose role includes hook:edit/).waitFor()
+    await viewer.page.keyboard.press('Escape')
+    await goTo(viewer.page, presetPath)
+    await viewer.page.getByRole('region', { name: 'Effective settings' }).waitFor()
+    assert.equal(await viewer.page.getByRole('button', { name: /ordinary/ }).count(), 0)
     assert.deepEqual(viewer.errors, [])
     await viewer.close()
 
@@ -297,6 +386,11 @@ describe('outgoing hooks', () => {
     await page.getByRole('button', { name: /^GitLab/ }).click()
     await page.getByRole('textbox', { name: 'Project' }).waitFor()
     await looksRight(page, 'the form of a receiver')
+    await goTo(page, presetPath)
+    await page.getByRole('button', { name: 'Make it an ordinary hook' }).click()
+    await page.getByRole('dialog').waitFor()
+    await looksRight(page, 'a hook with a preset')
+    await page.keyboard.press('Escape')
     await goTo(page, hookPath)
     await page.getByRole('region', { name: 'Body of the preview' }).waitFor()
     await page.getByText('More options').click()

@@ -40,7 +40,7 @@ export const WRITES: Record<string, readonly string[]> = {
   ],
   'outgoing-hooks.browser.ts': [
     ...['createOutgoingHook', 'changeOutgoingHook', 'removeOutgoingHook', 'rotateOutgoingHookSecret'],
-    ...['previewDelivery', 'testHook', 'redeliver', 'replayHookRequest'],
+    ...['previewDelivery', 'testHook', 'redeliver', 'replayHookRequest', 'ejectOutgoingHook'],
   ],
   'pipelines.browser.ts': [
     ...['createApplicationPipeline', 'createServerPipeline', 'changePipeline', 'removePipeline'],

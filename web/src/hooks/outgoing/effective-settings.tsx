@@ -24,7 +24,7 @@ export function EffectiveSettings({ hook, kind, mayEdit }: EffectiveSettingsProp
   return (
     <div className="section">
       <SectionCard id="effective" title="What it sends">
-        <Group justify="space-between" gap="xs" mb="xs" align="end">
+        <Group justify="space-between" gap="xs" mb="xs" align="start" wrap="nowrap">
           <Text size="sm" className="dimmed">
             Gantry writes these requests, and keeps them up to date.
           </Text>

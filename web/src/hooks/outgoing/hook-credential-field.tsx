@@ -25,8 +25,7 @@ export function HookCredentialField(props: HookCredentialFieldProps) {
   const { label } = PROVIDERS[provider as Provider]
   const error = more.error ?? undefined
   const description = `The hook sends its token to ${label}, on your behalf. This requires the permission credential:run.`
-  if (isEarly)
-    return <NativeSelect label="Credential" description="Choose a pipeline first." data={[]} disabled />
+  if (isEarly) return <NativeSelect label="Credential" data={['Choose a pipeline first']} disabled />
   if (organizationId === undefined)
     return (
       <TextInput

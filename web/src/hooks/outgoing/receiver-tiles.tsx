@@ -44,5 +44,5 @@ function kindOf(receiver: Receiver): string {
   if (receiver.code === 'generic') return 'Signed JSON about every change'
   if (receiver.code === 'github_deployment') return 'Deployment of the commit'
   if (needsApplication(receiver)) return 'Status of the commit'
-  return receiver.uses_access_token ? 'One message per run, kept up to date' : 'Message for each event'
+  return receiver.uses_access_token ? 'One message per run' : 'Message for each event'
 }

@@ -97,7 +97,7 @@ export function SettingsForm({ hook, version, scope }: SettingsFormProps) {
               <HeadersField form={form} error={errorOf('settings.request_headers')} />
             )}
             <EventConditionsField form={form} />
-            {hasPreset ? <FlagFields form={form} /> : <TokenField form={form} scope={scope} />}
+            {hasPreset ? <FlagFields form={form} /> : <TokenField form={form} hook={hook} scope={scope} />}
             <MoreFields form={form} hook={hook} />
           </div>
         </details>
@@ -116,12 +116,12 @@ export function SettingsForm({ hook, version, scope }: SettingsFormProps) {
 }
 
 /** Templates may use the token of another credential than the application's. */
-function TokenField({ form, scope }: { form: OutgoingForm; scope: PermissionScope }) {
+function TokenField({ form, hook, scope }: { form: OutgoingForm; hook: Hook; scope: PermissionScope }) {
   return (
     <CredentialField
       organizationId={scope.organization}
       providers={TOKEN_PROVIDERS}
-      none="The application’s own"
+      none={hook.resource_type === 'application' ? 'The application’s own' : 'None'}
       description="Its token is credential.access_token in templates."
       value={form.values.credential_id}
       error={form.errors.credential_id ?? undefined}
