@@ -3,7 +3,7 @@ import { type components, entrySteps, type Gantry } from '@gantry/client'
 import { askSecret, askText } from './ask.ts'
 import type { Cli } from './cli.ts'
 import { usage } from './failure.ts'
-import { flagOf, quoted } from './hooks/field-flags.ts'
+import { type Flag, flagOf, quoted } from './hooks/field-flags.ts'
 import { nearest } from './names.ts'
 import { plain } from './screen.ts'
 import { readInput } from './stdin.ts'
@@ -53,9 +53,10 @@ export function parseField(text: string): GivenField {
 }
 
 /** `--environment-url https://…` is the value of the field `environment_url`, if the entry has one. */
-export function nameFlag({ fields, code }: Entry, [flag, value]: readonly [string, string]): GivenField {
+export function nameFlag({ fields, code }: Entry, [flag, value]: Flag): GivenField {
   const field = fields.find(({ name }) => flagOf(name) === flag)
   if (!field) throw usage(`${code} has no option ${flag}.`, listOptions(fields, code))
+  if (value === undefined) throw usage(`${flag} needs a value.`)
   return { name: field.name, value, as: flag }
 }
 

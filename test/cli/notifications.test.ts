@@ -112,6 +112,7 @@ suite('hook create --to', () => {
       await complaint(...slack, '--colour', 'secret-value'),
       /^gantry: slack_message has no option --colour\.\nOptions of slack_message: --channel\.\n$/,
     )
+    assert.match(await complaint(...slack, '--jsn'), /^gantry: slack_message has no option --jsn\.\n/)
     assert.match(await complaint(...slack, '--channel'), /^gantry: --channel needs a value\.\n$/)
     assert.match(await complaint(...slack, 'web'), /one pipeline: deploy, or web\?/)
     assert.match(
