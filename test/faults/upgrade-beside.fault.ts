@@ -1,22 +1,15 @@
 // The release before beside this one, on one database and under load, while this one migrates.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { chmod, mkdtemp, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { createTestDatabase, testServer } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
-import { call, type Program } from '#test/support/process.ts'
+import { call } from '#test/support/process.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { assertRanOnce, assertStartedOnce, notingSteps, startCalls } from '#test/support/steady-calls.ts'
+import { provideBefore } from './release-before.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** The last commit whose release was 0.1.0. */
-const BEFORE = '5e36e0a8a6cbade7637e5f7bd76deb07f205f237'
 const LOAD_MS = 3_000
 
 test('processes of 0.1.0 work beside ours, also while we migrate, and every call has its run', async (t) => {
@@ -75,18 +68,3 @@ test('processes of 0.1.0 work beside ours, also while we migrate, and every call
       [],
     )
 })
-
-/** The program of 0.1.0, from the history of this repository, with our dependencies. */
-async function provideBefore(t: TestContext): Promise<Program> {
-  const folder = await mkdtemp(join(tmpdir(), 'gantry-0.1.0-'))
-  later(t, () => rm(folder, { recursive: true, force: true }))
-  await chmod(folder, 0o755)
-  const run = promisify(execFile)
-  const archive = join(folder, 'archive.tar')
-  await run('git', ['archive', '--output', archive, BEFORE], { cwd: ROOT }).catch((error) =>
-    assert.fail(`This test needs the history of the repository (git fetch --unshallow): ${error.message}`),
-  )
-  await run('tar', ['-xf', archive, '-C', folder])
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
-  return [process.execPath, join(folder, 'server/main.ts')]
-}
