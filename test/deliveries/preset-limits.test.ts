@@ -50,6 +50,12 @@ const put = async ({ owner }: TestTree, url: string, body: object) => {
 const notification = async (id: number, { owner }: TestTree) =>
   (await request('GET', `/actions/${id}/notifications`, { token: owner.token })).body[0]
 
+const paused = (id: number, tree: TestTree) =>
+  until('the hook is paused', 10_000, async () => {
+    const found = await notification(id, tree)
+    return found.state === 'paused' && found
+  })
+
 /** Sends what has failed once more. */
 async function redeliver({ owner }: TestTree, hookId: string) {
   const body = { from: new Date(Date.now() - 3_600_000).toISOString() }
@@ -131,10 +137,7 @@ suite('a limit', () => {
       github.fail(limitedUntil(reset))
       const id = await start(tree)
       await world.recorded(hook.id, 1)
-      const shown = await until('the hook is paused', 10_000, async () => {
-        const found = await notification(id, tree)
-        return found.state === 'paused' && found
-      })
+      const shown = await paused(id, tree)
       const left = (Date.parse(shown.paused_until) - Date.now()) / 1_000
       assert.ok(left > seconds - 10 && left <= seconds + 1, `${left} s`)
       assert.match(shown.paused_reason, /allows no more requests until .+ \(rate limit\)$/)
@@ -167,6 +170,27 @@ suite('a credential', () => {
     const { token: used, call } = slack.requests.at(-1)!
     assert.deepEqual([used, call, slack.messages.at(-1)!.edits], ['xoxb-rotated', 'update', 1])
     assert.equal((await notification(id, tree)).state, 'delivered')
+  })
+
+  test('that moves, or is exchanged, takes its hooks along: the limits of the new address hold', async () => {
+    const { tree, hook, credentialId, token } = await open('github_status')
+    const other = await startGithub(all)
+    const assertPaused = async (id: number, hookId: string) => {
+      const shown = await paused(id, tree)
+      assert.deepEqual([shown.hook_id, shown.receiver, shown.attempts], [hookId, new URL(other.url).host, 0])
+      const { body } = await request('GET', `/hooks/outgoing/${hookId}`, { token: tree.owner.token })
+      assert.equal(body.paused_until, shown.paused_until)
+    }
+    await put(tree, `/credentials/${credentialId}`, { token, base_url: other.url })
+    other.fail(answering(429, {}, { 'retry-after': '600' }))
+    await assertPaused(await start(tree), hook.id)
+    await put(tree, `/hooks/outgoing/${hook.id}`, { active: false })
+    // A hook that names none has the credential of its application.
+    const ofApplication = await world.makeHook({ settings: { preset: { kind: 'github_status' } } }, tree)
+    const source = { credential_id: credentialId, repository: `${other.url}/acme/shop.git` }
+    await put(tree, `/applications/${tree.applicationId}`, source)
+    await assertPaused(await start(tree), ofApplication.id)
+    assert.equal(other.requests.length, 1)
   })
 
   test('that is switched off, or no longer the one of the application, is named; nothing is sent', async () => {

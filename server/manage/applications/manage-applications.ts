@@ -13,6 +13,7 @@ import {
   pipelinesOf,
   removePipelines,
 } from '#manage/pipelines/remove-pipelines.ts'
+import { storePresetUrls } from '#model/hooks/preset-urls.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { healthCheckColumn, normalizeHealthCheck } from '#model/pipelines/health-check.ts'
@@ -104,7 +105,9 @@ export async function changeApplication(
   await storeLinks(trx, scope, id, wanted)
   await updateRow(trx, 'applications', id, { ...columns, health_check: check.value })
   await syncHealthSteps(trx, { applicationId: id })
-  return auditApplication.saved(trx, by, scope.organization_id, before, await findApplication(trx, id))
+  const row = await findApplication(trx, id)
+  if (row?.credential_id !== before.credential_id) await storePresetUrls(trx, { applicationId: id })
+  return auditApplication.saved(trx, by, scope.organization_id, before, row)
 }
 
 /**

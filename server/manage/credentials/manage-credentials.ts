@@ -2,6 +2,7 @@
 // in, and never come out again.
 import { sql } from 'kysely'
 import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { storePresetUrls } from '#model/hooks/preset-urls.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { lockOrganization } from '#model/inventory/lock-scope.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
@@ -74,6 +75,7 @@ export async function changeCredential(
     ...columns,
     secret: secret == null ? secret : by.box.seal(secret, credentialAad(id)),
   })
+  if (columns.base_url !== before.base_url) await storePresetUrls(trx, { credentialId: id })
   const row = { ...(await findCredential(trx, id))!, isNewSecret: secret != null }
   return auditCredential.saved(trx, by, organization_id, before, row)
 }

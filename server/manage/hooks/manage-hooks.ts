@@ -6,6 +6,7 @@ import { type Actor, type Requester, recordAudit } from '#access/audit/record.ts
 import type { Caller } from '#access/authorization/caller.ts'
 import type { RequestSettings } from '#model/hooks/compile-requests.ts'
 import { type HookRow, hookSecretAad, REMOVED_HOOK, urlTokenAad } from '#model/hooks/present-hook.ts'
+import { resetHealth } from '#model/hooks/reset-health.ts'
 import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#platform/crypto/tokens.ts'
@@ -310,16 +311,6 @@ async function checkLimit(trx: Transaction, pipelineId: number): Promise<HttpPro
 /** Such a change sends nothing, and does not make the caller the hook's editor. */
 function isOnlySwitchingOff({ body }: HookChange): boolean {
   return body.active === false && Object.keys(body).length === 1
-}
-
-/**
- * Another URL is another receiver: the health of the last one says nothing about it. A row that is being written
- * right now stays: its writer may be about to switch off the same hook, and would wait for us.
- */
-async function resetHealth(trx: Transaction, hookId: string): Promise<void> {
-  await sql`
-    delete from hook_health where hook_id in (
-      select hook_id from hook_health where hook_id = ${hookId} for update skip locked)`.execute(trx)
 }
 
 /** From now on replays wait for their turn, also those that wait already. */
