@@ -1,6 +1,7 @@
 // Which hooks a rate budget pauses. Rows of rate_budgets are few, and usually none: what is read about hooks hangs on them.
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
+import { PUBLIC_APIS } from './presets/api-base.ts'
 
 /** Longer ones are from before the clock was set back, and do not count. */
 const LONGEST = `interval '61 minutes'`
@@ -17,10 +18,25 @@ export const wasPaused = (b: string) =>
 const originOf = (url: string) => `regexp_replace(lower(substring(${url} from '^[A-Za-z]+://[^/?#]*')),
   '^(http://.*):80$|^(https://.*):443$', '\\1\\2')`
 
+const PUBLIC_API = `case c.provider_code ${Object.entries(PUBLIC_APIS)
+  .map(([provider, url]) => `when '${provider}' then '${url}'`)
+  .join(' ')} end`
+
+/**
+ * Where presets send the token of the credential of the budget `b` now; the URL in the row of a hook is from when it was saved.
+ * The API of GitHub may be on a host of its own (presets/api-base.ts).
+ */
+const isPresetOrigin = (b: string) => `exists (
+  select from credentials c, coalesce(${originOf('c.base_url')}, ${PUBLIC_API}) as home
+  where c.id = ${b}.credential_id and ${b}.origin in (home, replace(home, '://', '://api.')))`
+
+const isOwnOrigin = (h: string, b: string) => `${b}.origin in
+  (${originOf(`${h}.target_url`)}, ${originOf(`(${h}.settings #>> '{requests,update,target_url}')`)})`
+
 /** The hook `h` sends the token of the credential of the budget `b` to its origin. */
 export const countsAgainst = (h: string, b: string) => `(
-  ${b}.origin in (${originOf(`${h}.target_url`)}, ${originOf(`(${h}.settings #>> '{requests,update,target_url}')`)})
-  and (${h}.settings -> 'preset' is not null or ${h}.target_url || ${h}.settings::text like '%access_token%')
+  case when ${h}.settings -> 'preset' is not null then ${isPresetOrigin(b)}
+    else ${isOwnOrigin(h, b)} and ${h}.target_url || ${h}.settings::text like '%access_token%' end
   and ${b}.credential_id = coalesce(
     case when ${h}.settings -> 'preset' is not null or ${h}.target_url || ${h}.settings::text ~ 'credential\\W+access_token'
       then ${h}.credential_id end,
