@@ -9,6 +9,7 @@ const world = await openDeliveries({ after })
 const { box, db, move, request, startAction, tree } = world
 const NAME = '{{ credential.access_token }}'
 const HEADERS = { settings: { request_headers: [{ name: 'Authorization', value: `Bearer ${NAME}` }] } }
+type Delivery = Awaited<ReturnType<typeof world.deliveries>>[number]
 let count = 0
 
 async function addCredential(
@@ -137,6 +138,28 @@ suite('a hook with a credential of its own', () => {
     assert.match(changed.body.errors.settings[0], /tokens of two credentials/)
     const inUrl = await save({ target_url: `https://slack.com/api?t=${NAME}`, credential_id: slack })
     assert.deepEqual([inUrl.status, Object.keys(inUrl.body.errors)], [422, ['target_url']])
+  })
+
+  test('puts a replay that waits in its order when it gets a preset', async (t) => {
+    const receiver = await openReceiver(t)
+    receiver.answer(500)
+    const credential_id = await addCredential('xoxb-7', receiver.url)
+    const made = await save({ target_url: receiver.url, credential_id, ...HEADERS })
+    await move(await startAction(), IN_PROGRESS)
+    const [record] = await world.recorded(made.body.id, 1)
+    await world.untilIdle(made.body.id)
+    const replayed = await request('POST', `/hook-requests/${record!.id}/replay`, { token: tree.owner.token })
+    assert.equal(replayed.status, 202, replayed.text)
+    await world.recorded(made.body.id, 2)
+    await world.untilIdle(made.body.id)
+    const order = async () => {
+      const [{ state, asked_by, is_redelivered }] = (await world.deliveries(made.body.id)) as [Delivery]
+      return [state, asked_by, is_redelivered]
+    }
+    assert.deepEqual(await order(), ['pending', tree.owner.id, false])
+    const settings = { preset: { kind: 'slack_message', channel: '#deploys' } }
+    assert.equal((await world.change(made.body.id, { settings })).status, 200)
+    assert.deepEqual(await order(), ['pending', null, true])
   })
 
   test('can give it up again, if its request may use the credential of the application', async () => {

@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
 import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
 import { storePauses } from '#engine/outgoing/rate-budgets.ts'
+import { apiBase } from '#model/hooks/presets/api-base.ts'
 import { loadPauses } from '#model/hooks/rate-budgets.ts'
 import { until } from '#platform/queue/test-queue.ts'
 import { openDeliveries, openReceiver } from '#test/support/deliveries.ts'
@@ -301,6 +302,27 @@ suite('a claim', () => {
     for (const [settings, credentialId, expected] of cases) {
       await set(settings, credentialId)
       assert.equal(await isPaused(), expected, JSON.stringify([settings, credentialId]))
+    }
+  })
+
+  test('knows where a preset sends its token, also after the base_url has changed', async () => {
+    const tree = await openTokenTree(quiet.api, 'token')
+    const made = await quiet.makeHook({ settings: { preset: { kind: 'github_status' } } }, tree)
+    const bases = [null, 'https://github.com', 'https://acme.ghe.com', 'https://git.example.com:8443/git']
+    const origins = bases.map((baseUrl) => new URL(apiBase({ provider: 'github', baseUrl })).origin)
+    for (const [index, base_url] of bases.entries()) {
+      const { credentialId } = tree
+      const changed = await quiet.request('PUT', `/credentials/${credentialId}`, {
+        token: tree.owner.token,
+        body: { base_url, token: 'token' },
+      })
+      assert.equal(changed.status, 200, changed.text)
+      for (const origin of origins) {
+        await quiet.db.deleteFrom('rate_budgets').where('credential_id', '=', credentialId).execute()
+        await storePauses(quiet.db, [{ credentialId, origin, ms: 60_000, reason: 'rate limit' }])
+        const isPaused = (await loadPauses(quiet.db, [made.id])).size === 1
+        assert.equal(isPaused, origin === origins[index], `${base_url} ${origin}`)
+      }
     }
   })
 

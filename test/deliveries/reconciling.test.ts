@@ -1,6 +1,7 @@
 // Commit statuses are read back after the last delivery of a run; what the service does not show is sent again.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
 import { until } from '#platform/queue/test-queue.ts'
 import {
   COMPLETED,
@@ -302,6 +303,21 @@ suite('the rate budget of a credential', () => {
     await checks.pass(one, 80)
     assert.equal((await checks.checked(one, 1)).remote_state, 'matches')
   })
+})
+
+test('a status that is sent again waits for a limit like a new one, however old its run is', async () => {
+  const { tree, hook } = await openHook()
+  const sha = commit(130)
+  const id = await runTo(tree, sha, COMPLETED)
+  await sql`update deliveries set created_at = now() - interval '2 days' where hook_id = ${hook.id}`.execute(
+    db,
+  )
+  github.statuses.splice(github.statuses.indexOf(shown(sha)), 1)
+  github.fail(failingAt(CREATE, answering(429, {}, { 'retry-after': '60' })))
+  await checks.pass(id, 5)
+  await until(() => created(sha).length === 4)
+  await until(async () => (await read(id, tree)).attempts === 0)
+  assert.equal((await read(id, tree)).state, 'paused')
 })
 
 test('several processes read each status once', async (t) => {

@@ -15,10 +15,10 @@ const GITHUB = sent('github_status', 'https://api.github.com/repos/acme/shop/sta
 const GITLAB = sent('gitlab_status', 'https://gitlab.com/api/v4/projects/acme%2Fshop/statuses/c0ffee')
 const GITEA = sent('gitea_status', 'https://git.example/api/v1/repos/acme/shop/statuses/c0ffee')
 
-const answer = (body: unknown, status = 200) => ({
+const answer = (body: unknown, status = 200, headers: Record<string, string> = {}) => ({
   kind: 'answered' as const,
   status,
-  headers: {},
+  headers,
   body: Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
   retryAfter: null,
   ipAddress: null,
@@ -44,6 +44,8 @@ suite('reading a status back', () => {
     const found = { kind: 'found', state: 'success', link: LINK }
     assert.deepEqual(readRemote(GITHUB, answer([older, other, newest])), found)
     assert.deepEqual(readRemote(GITHUB, answer([other])), { kind: 'missing' })
+    const last = { link: '<https://git.example/?page=1>; rel="first"' }
+    assert.deepEqual(readRemote(GITHUB, answer([other], 200, last)), { kind: 'missing' })
     const gitlab = { id: 1, name: GITLAB.context, status: 'success', target_url: LINK }
     assert.deepEqual(readRemote(GITLAB, answer([gitlab])), found)
     const gitea = { id: 1, context: GITEA.context, status: 'success', target_url: '' }
@@ -57,6 +59,11 @@ suite('reading a status back', () => {
       [answer(Buffer.alloc(MAX_ANSWER_BYTES, '[')), /more than 1 MiB/, false],
       [answer([{ context: GITHUB.context }]), /without a state/, false],
       [answer(Array.from({ length: 100 }, (_, id) => ({ id, context: 'ci' }))), /too many/, false],
+      [
+        answer([{ context: 'ci' }], 200, { link: '<https://git.example/?page=2>; rel="next"' }),
+        /too many/,
+        false,
+      ],
       [answer('', 301), /has moved/, false],
       [answer('', 401), /token is not valid/, false],
       [answer('', 403), /may not read/, false],

@@ -87,6 +87,7 @@ export function repair(
         attempts: 0,
         leased_until: null,
         due_at: sql<string>`now()`,
+        created_at: sql<string>`now()`,
         asked_by: null,
         is_redelivered: true,
       })

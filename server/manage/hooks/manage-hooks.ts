@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
 import { type Actor, type Requester, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
+import { IS_STRICT } from '#model/events/delivery-order.ts'
 import type { RequestSettings } from '#model/hooks/compile-requests.ts'
 import { type HookRow, hookSecretAad, REMOVED_HOOK, urlTokenAad } from '#model/hooks/present-hook.ts'
 import { resetHealth } from '#model/hooks/reset-health.ts'
@@ -114,7 +115,7 @@ export async function changeHook(
   })
   const row = (await findHook(trx, type, id))!
   if (row.target_url !== before.target_url) await resetHealth(trx, id)
-  if (type === 'outgoing' && row.settings.capture !== undefined) await putInOrder(trx, id)
+  if (type === 'outgoing') await putInOrder(trx, id)
   const isOnAgain = type === 'outgoing' && body.active === true
   await auditHook(trx, by.actor, 'changed', before, row)
   return {
@@ -313,13 +314,12 @@ function isOnlySwitchingOff({ body }: HookChange): boolean {
   return body.active === false && Object.keys(body).length === 1
 }
 
-/** From now on replays wait for their turn, also those that wait already. */
+/** From now on replays of a strict hook wait for their turn, also those that wait already. */
 async function putInOrder(trx: Transaction, hookId: string): Promise<void> {
   await sql`
-    update deliveries set asked_by = null, is_redelivered = true
-    where hook_id = ${hookId} and state = 'pending' and asked_by is not null and leased_until is null`.execute(
-    trx,
-  )
+    update deliveries set asked_by = null, is_redelivered = true from hooks
+    where hooks.id = ${hookId} and ${sql.raw(IS_STRICT)} and deliveries.hook_id = hooks.id and state = 'pending'
+      and asked_by is not null and (leased_until is null or leased_until < now())`.execute(trx)
 }
 
 function firstSecret({ type, body }: NewHook): string | undefined {

@@ -18,7 +18,8 @@ suite('the answer of a known service', () => {
       readAnswer('slack_message', which, answer(200, { ok: false, error }))
     assert.equal(readAnswer('slack_message', 'create', answer(200, { ok: true, ts: '1' })), 'ok')
     assert.deepEqual(slack('ratelimited'), { kind: 'limited' })
-    for (const error of ['message_not_found', 'cant_update_message'])
+    // The last one: of another workspace, whose token the hook has now.
+    for (const error of ['message_not_found', 'cant_update_message', 'channel_not_found'])
       assert.deepEqual([slack(error), reasonOf(slack(error, 'create'))[1]], [{ kind: 'gone' }, 403])
     assert.deepEqual(reasonOf(slack('not_in_channel')), ['Slack rejected the message: not_in_channel.', 403])
     assert.deepEqual(reasonOf(slack('internal_error'))[1], 503)
@@ -32,6 +33,11 @@ suite('the answer of a known service', () => {
   test('of Discord says which of the two is missing: the message or the channel', () => {
     const missing = (code: number) => readAnswer('discord_message', 'update', answer(404, { code }))
     assert.deepEqual(missing(10_008), { kind: 'gone' })
+    const ofAnotherBot = answer(403, {
+      code: 50_005,
+      message: 'Cannot edit a message authored by another user',
+    })
+    assert.deepEqual(readAnswer('discord_message', 'update', ofAnotherBot), { kind: 'gone' })
     assert.deepEqual(reasonOf(missing(10_003)), ['Discord does not know the channel.', 403])
     const create = readAnswer('discord_message', 'create', answer(404, { code: 10_008 }))
     assert.deepEqual(reasonOf(create)[1], 403)

@@ -81,14 +81,23 @@ function readSlack(which: Which, status: number, { ok, error, needed }: Json): A
   }
 }
 
-const SLACK_GONE = new Set(['message_not_found', 'cant_update_message', 'edit_window_closed'])
+/** Also messages of another app, and channels of another workspace: the hook has another credential now. */
+const SLACK_GONE = new Set([
+  'message_not_found',
+  'cant_update_message',
+  'edit_window_closed',
+  'channel_not_found',
+])
 const SLACK_TEMPORARY = new Set(['internal_error', 'fatal_error', 'service_unavailable', 'request_timeout'])
 
 function readDiscord(which: Which, status: number, { code, message }: Json): AnswerVerdict {
-  if (which === 'update' && status === 404 && code === 10_008) return { kind: 'gone' }
+  if (which === 'update' && DISCORD_GONE.has(code)) return { kind: 'gone' }
   const meaning = status === 404 ? 'does not know the channel' : meaningOf('discord_message', status)
   return refused(status === 404 ? 403 : status, `Discord ${meaning}${quote(message)}`)
 }
+
+/** Unknown message; a message of another bot, whose token the hook had before. */
+const DISCORD_GONE = new Set<unknown>([10_008, 50_005])
 
 /** "Cannot transition status via :run from :running": the same state once more. */
 function readTransition({ message }: Json): AnswerVerdict {
