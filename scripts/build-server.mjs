@@ -1,10 +1,20 @@
 // Bundles the server and its dependencies, if a source has changed since the last build: Node spends most of a start on
 // finding and linking 2,300 modules. Only `npm start` runs the bundle.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { filesIn, fingerprint, installedNode, root } from './built.mjs'
 
+const ABANDONED_AFTER_MS = 3_600_000
 const SOURCES = ['server', 'scripts/build-server.mjs', 'scripts/server.rolldown.mjs']
 const folder = join(root, 'node_modules', '.cache', 'gantry-server')
 /**
@@ -57,10 +67,12 @@ function publish(fresh) {
   }
 }
 
-/** Processes that run from them have loaded all that they need. */
+/** Processes that run from them have loaded all that they need. Builds that go on are left alone. */
 function removeOthers() {
   for (const name of readdirSync(folder)) {
     const path = join(folder, name)
-    if (path !== built && !name.startsWith('.')) rmSync(path, { recursive: true, force: true })
+    const { mtimeMs = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
+    const isGoingOn = name.startsWith('.') && Date.now() - mtimeMs < ABANDONED_AFTER_MS
+    if (path !== built && !isGoingOn) rmSync(path, { recursive: true, force: true })
   }
 }

@@ -14,6 +14,14 @@ export default defineConfig({
   external: ['pg-native', /\.node$/],
   plugins: [
     {
+      // A map of all of them would take a second to read.
+      name: 'no source maps of dependencies',
+      transform: {
+        filter: { id: /[\\/]node_modules[\\/]/ },
+        handler: (code) => ({ code, map: { version: 3, sources: [], names: [], mappings: '' } }),
+      },
+    },
+    {
       name: 'where sources and dependencies are',
       transform: {
         filter: { code: /\bimport\.meta\.url\b|\b__(dir|file)name\b/ },
