@@ -23,9 +23,9 @@ export function fingerprint(paths, more = '') {
 
 export function filesIn(path) {
   if (!statSync(path).isDirectory()) return [path]
-  return readdirSync(path)
-    .filter((name) => !/^(dist|node_modules|\..*)$/.test(name))
-    .flatMap((name) => filesIn(join(path, name)))
+  return readdirSync(path, { withFileTypes: true })
+    .filter(({ name }) => !/^(dist|node_modules|\..*)$/.test(name))
+    .flatMap((entry) => (entry.isFile() ? [join(path, entry.name)] : filesIn(join(path, entry.name))))
 }
 
 export const isBuilt = (stamp, expected) => existsSync(stamp) && readFileSync(stamp, 'utf8') === expected
