@@ -6,9 +6,14 @@ import { fileURLToPath } from 'node:url'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** A hash of the names and contents of all sources, given relative to the project, and of the tools that build them. */
-export function fingerprint(paths) {
-  const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
+/**
+ * A hash of the names and contents of all sources, given relative to the project, of the tools that build them, and of
+ * what else the result depends on.
+ */
+export function fingerprint(paths, more = '') {
+  const hash = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .update(more)
   for (const path of paths.flatMap((path) => filesIn(join(root, path))).sort()) {
     const bytes = readFileSync(path)
     hash.update(`${relative(root, path)}\0${bytes.length}\0`).update(bytes)
@@ -18,9 +23,9 @@ export function fingerprint(paths) {
 
 export function filesIn(path) {
   if (!statSync(path).isDirectory()) return [path]
-  return readdirSync(path)
-    .filter((name) => !/^(dist|node_modules|\..*)$/.test(name))
-    .flatMap((name) => filesIn(join(path, name)))
+  return readdirSync(path, { withFileTypes: true })
+    .filter(({ name }) => !/^(dist|node_modules|\..*)$/.test(name))
+    .flatMap((entry) => (entry.isFile() ? [join(path, entry.name)] : filesIn(join(path, entry.name))))
 }
 
 export const isBuilt = (stamp, expected) => existsSync(stamp) && readFileSync(stamp, 'utf8') === expected

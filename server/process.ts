@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { ConfigError, readConfig } from '#platform/config.ts'
+import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { openLogStream } from '#platform/log-stream.ts'
-import { startService } from './service.ts'
 
 // The process: reads the environment, handles signals, sets the exit code. Messages for people go to standard
 // output; the log, one JSON object per line, goes to standard error.
@@ -31,7 +31,10 @@ async function serve(): Promise<void> {
       }
       isStopping = true
     })
-  const service = await startService(config, log, (message) => console.log(message))
+  const say = (message: string) => console.log(message)
+  const embedded = config.databaseUrl === undefined ? await launchDatabase(config.home, say) : undefined
+  const { startService } = await import('./service.ts')
+  const service = await startService(config, log, say, embedded?.started)
   console.log(service.url === undefined ? 'gantry worker ready' : `gantry ready at ${service.url}`)
   if (service.healthUrl !== undefined) console.log(`health at ${service.healthUrl}/readyz`)
   if (service.url !== undefined) console.log(`dashboard at ${service.url}/app`)
@@ -41,6 +44,16 @@ async function serve(): Promise<void> {
   await service.stop(hurry.signal)
   console.log('gantry stopped')
   process.exit(0)
+}
+
+/** Resolves when PostgreSQL is starting, which takes about as long as loading the rest of Gantry. */
+async function launchDatabase(home: string, say: (message: string) => void) {
+  const launched = Promise.withResolvers<void>()
+  const started = startEmbeddedPostgres({ home, say, onLaunch: launched.resolve })
+  await Promise.race([launched.promise, started])
+  // The service reports a failure, once it is loaded.
+  started.catch(() => {})
+  return { started }
 }
 
 /** When it hangs while it stops. */

@@ -19,7 +19,7 @@ import { openKeyRing } from '#platform/crypto/key-ring.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
 import { type ConnectionSettings, checkDatabase, openDatabase } from '#platform/database/connect.ts'
-import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import type { EmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { openListener } from '#platform/database/listen.ts'
 import { migrate } from '#platform/database/migrate.ts'
 import { preflight } from '#platform/database/preflight.ts'
@@ -47,17 +47,19 @@ export type Service = {
   stop(hurry?: AbortSignal): Promise<void>
 }
 
+/** `embedded`: the database, unless there is a DATABASE_URL. The service stops it. */
 export async function startService(
   config: Config,
   log: FastifyBaseLogger,
   say: (message: string) => void,
+  embedded: Promise<EmbeddedPostgres> | undefined,
 ): Promise<Service> {
   // Whatever has started is stopped in reverse order: by stop(), or here when a later component fails to start.
   await using resources = new AsyncDisposableStack()
   const reportError = (part: string) => (error: Error) =>
     log.warn({ part, reason: error.message }, 'background error')
 
-  const { settings, databaseUid } = await provideDatabase(config, say, resources)
+  const { settings, databaseUid } = await provideDatabase(config, say, embedded, resources)
   const database = openDatabase(settings, {
     max: config.databaseConnections,
     onIdleError: reportError('database'),
@@ -229,9 +231,10 @@ function socketOf(settings: ConnectionSettings): { folder: string; port: number 
 async function provideDatabase(
   config: Config,
   say: (message: string) => void,
+  embedded: Promise<EmbeddedPostgres> | undefined,
   resources: AsyncDisposableStack,
 ): Promise<{ settings: ConnectionSettings; databaseUid: number | null }> {
-  if (config.databaseUrl !== undefined) {
+  if (embedded === undefined) {
     const settings = { connectionString: config.databaseUrl }
     await preflight(settings, {
       connections: config.databaseConnections + QUEUE_CONNECTIONS + LISTENERS,
@@ -239,7 +242,7 @@ async function provideDatabase(
     })
     return { settings, databaseUid: null }
   }
-  const embedded = await startEmbeddedPostgres({ home: config.home, say })
-  resources.defer(() => embedded.stop())
-  return { settings: embedded.connection, databaseUid: embedded.uid }
+  const { connection, uid, stop } = await embedded
+  resources.defer(stop)
+  return { settings: connection, databaseUid: uid }
 }

@@ -181,7 +181,7 @@ test('a backup of an earlier version is migrated to the current one, and unfinis
   )
 
   await using backup = await openBackupFile(file, signal)
-  const migrations = await migrationNames()
+  const migrations = migrationNames()
   const input = { backup, home: '/nowhere', migrations, say: () => {}, signal }
   await withClient(fresh.settings, async (client) => {
     const fault = new Error('the disk is full')

@@ -19,7 +19,7 @@ test('tables with another history, or none, are unrelated', () => {
 })
 
 test('our own migrations are listed in order', async () => {
-  const known = await migrationNames()
+  const known = migrationNames()
   assert.equal(known[0], '0001-ground-floor')
   assert.deepEqual(known, known.toSorted())
 })

@@ -70,7 +70,7 @@ async function prepare(t: TestContext) {
   const saveAndRestore = async () => {
     await withClient(old.settings, (client) => takeBackup(client, saved))
     await using backup = await openBackupFile(path, signal)
-    const input = { backup, home: '/nowhere', migrations: await migrationNames(), ...quietly }
+    const input = { backup, home: '/nowhere', migrations: migrationNames(), ...quietly }
     await withClient(fresh.settings, (client) =>
       restoreBackup(client, { ...input, beforeCommit: async () => {} }),
     )

@@ -28,7 +28,7 @@ await runCommand('restore', async (context) => {
 async function restore(context: CommandContext, backup: BackupReader): Promise<KeyPlan> {
   const { config, say, signal } = context
   const { home } = config
-  const migrations = await migrationNames()
+  const migrations = migrationNames()
   assertKnownSchema(backup.contents, migrations)
   await using database = await reachDatabase(config, { create: true, say })
   const client = await connectForLongWork(database.settings)

@@ -9,11 +9,14 @@ import { compareReleases, VERSION } from '#platform/version.ts'
 import { createTestDatabase } from '#test/support/database.ts'
 import { createHook, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 import { openDatabase } from './connect.ts'
-import { type Migration, migrate } from './migrate.ts'
+import { type Migration, migrate, migrationNames } from './migrate.ts'
 
 async function migrationFiles(): Promise<string[]> {
   const files = await readdir(new URL('./migrations/', import.meta.url))
-  return files.map((file) => file.replace(/\.ts$/, '')).sort()
+  return files
+    .filter((file) => /^\d/.test(file))
+    .map((file) => file.replace(/\.ts$/, ''))
+    .sort()
 }
 
 const LAST_OF_0_1_0 = '0020-runs-of-users'
@@ -35,6 +38,10 @@ async function lockedTables(db: Kysely<unknown>): Promise<string[]> {
 }
 
 describe('migrating', () => {
+  test('every file of the folder is listed, in order', async () => {
+    assert.deepEqual(migrationNames(), await migrationFiles())
+  })
+
   test('four concurrent processes migrate an empty database, and every migration is recorded once', async (t) => {
     const { settings, drop } = await createTestDatabase({ empty: true })
     t.after(drop)

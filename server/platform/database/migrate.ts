@@ -1,18 +1,13 @@
-import { readdir } from 'node:fs/promises'
-import { extname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { compareReleases, VERSION } from '#platform/version.ts'
 import { withQueryTimeout } from './client.ts'
 import type { Database, Transaction } from './connect.ts'
 import { lockTables } from './lock-tables.ts'
+import { all } from './migrations/all.ts'
 import { provideFunctions } from './older-servers.ts'
 import { type Executed, oldestThatTolerates, pendingMigrations } from './schema.ts'
 import { endIdleConnections } from './stale-statements.ts'
-
-const FOLDER = new URL('./migrations/', import.meta.url)
-/** `.ts` in a checkout, `.js` in a release. */
-const EXTENSION = extname(import.meta.filename)
 
 export type Migration = {
   // biome-ignore lint/suspicious/noExplicitAny: migrations know the tables of their time
@@ -57,14 +52,15 @@ export function migrate(db: Database, options: MigrateOptions = {}): Promise<voi
 
 async function migrateAll(db: Database, options: MigrateOptions): Promise<void> {
   const { release = VERSION, say = () => {} } = options
-  const migrations = options.migrations ?? (await readMigrations())
-  const known = Object.keys(migrations).filter((name) => options.to === undefined || name <= options.to)
+  const names = options.migrations === undefined ? migrationNames() : Object.keys(options.migrations)
+  const known = names.filter((name) => options.to === undefined || name <= options.to)
   await db.transaction().execute(async (trx) => {
     await lockMigrations(trx)
     await createBookkeeping(trx)
     await provideFunctions(trx)
   })
   const executed = await readExecuted(db)
+  const migrations = options.migrations ?? (await load(pendingMigrations(executed, known, release)))
   await giveNotice(db, executed, migrations, known, release)
   let isMigrated = false
   for (let attempt = 1; ; ) {
@@ -87,25 +83,23 @@ async function migrateAll(db: Database, options: MigrateOptions): Promise<void> 
 
 /** As far as this migration, in the caller's transaction. */
 export async function migrateWithin(trx: Transaction, to: string): Promise<void> {
-  const migrations = await readMigrations()
   await createBookkeeping(trx)
   await provideFunctions(trx)
-  for (const name of pendingMigrations(await readExecuted(trx), Object.keys(migrations), VERSION)) {
-    if (name <= to) await run(trx, name, migrations[name]!)
+  const pending = pendingMigrations(await readExecuted(trx), migrationNames(), VERSION)
+  for (const [name, migration] of Object.entries(await load(pending.filter((name) => name <= to)))) {
+    await run(trx, name, migration)
   }
 }
 
 /** In order. */
-export async function migrationNames(): Promise<string[]> {
-  const files = (await readdir(FOLDER)).filter((name) => /^\d{4}-/.test(name)).sort()
-  return files.map((file) => file.slice(0, -EXTENSION.length))
+export function migrationNames(): string[] {
+  return Object.keys(all)
 }
 
-async function readMigrations(): Promise<Record<string, Migration>> {
-  const entries = (await migrationNames()).map(async (name) => {
-    const migration: Migration = await import(new URL(`${name}${EXTENSION}`, FOLDER).href)
-    return [name, migration] as const
-  })
+/** A start that has nothing to migrate loads none. */
+async function load(names: readonly string[]): Promise<Record<string, Migration>> {
+  const known: Record<string, () => Promise<Migration>> = all
+  const entries = names.map(async (name) => [name, await known[name]!()] as const)
   return Object.fromEntries(await Promise.all(entries))
 }
 

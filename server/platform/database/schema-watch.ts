@@ -22,7 +22,7 @@ export async function watchSchema(deps: {
   release?: string
 }) {
   const { db, listener, release = VERSION } = deps
-  const known = await migrationNames()
+  const known = migrationNames()
   let problem: string | null = null
   let timer: NodeJS.Timeout | undefined
   let isClosed = false

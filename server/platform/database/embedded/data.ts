@@ -59,6 +59,7 @@ export async function createDatabaseFolder(plan: {
   binaries: Binaries
   account: Account
   settings: Record<string, string>
+  onLaunch: () => void
 }): Promise<string> {
   const { home, account } = plan
   const unfinished = join(home, 'postgres.unfinished')
@@ -74,7 +75,9 @@ export async function createDatabaseFolder(plan: {
   ]
   const spawnOptions = { cwd: unfinished, env: SERVER_ENVIRONMENT, ...account.identity }
   try {
-    await promisify(execFile)(plan.binaries.initdb, options, spawnOptions)
+    const created = promisify(execFile)(plan.binaries.initdb, options, spawnOptions)
+    plan.onLaunch()
+    await created
   } catch (error) {
     await fs.rm(unfinished, { recursive: true, force: true })
     const output = String((error as { stderr?: string }).stderr ?? '').trim()

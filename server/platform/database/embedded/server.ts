@@ -20,6 +20,7 @@ export type ServerPlan = {
   socketFolder: string
   settings: Record<string, string>
   say: (message: string) => void
+  onLaunch: () => void
 }
 
 export type Server = {
@@ -92,6 +93,7 @@ async function spawnServer(plan: ServerPlan): Promise<{ child: ChildProcess; ser
       detached: true,
       ...account.identity,
     })
+    plan.onLaunch()
     // Watched at once: a server that rejects its settings may exit before the log is closed.
     return { child, server: watch(child) }
   } finally {

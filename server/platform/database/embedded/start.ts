@@ -27,6 +27,8 @@ export type EmbeddedOptions = {
   packageFolder?: string
   /** Prints a one-line message for the operator. */
   say?: (message: string) => void
+  /** Called once initdb or the server runs: from then on this process has time for other work. */
+  onLaunch?: () => void
 }
 
 const CONNECTION = { port: 5432, ssl: false, user: 'gantry', database: 'gantry' } as const
@@ -38,7 +40,7 @@ const MAX_BACKOFF_MS = 5_000
  * the thread that started it.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions) {
-  const { settings = {}, say = () => {} } = options
+  const { settings = {}, say = () => {}, onLaunch = () => {} } = options
   // Disposed in reverse order: by stop(), or here when a later part fails.
   await using resources = new AsyncDisposableStack()
   await mkdir(options.home, { recursive: true, mode: 0o700 })
@@ -48,12 +50,12 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions) {
   const binaries = await provideBinaries(home, options.packageFolder)
   const found = await findDatabaseFolder(home, binaries.major)
   const account = await chooseAccount(found)
-  const data = found?.folder ?? (await createDatabaseFolder({ home, binaries, account, settings }))
+  const data = found?.folder ?? (await createDatabaseFolder({ home, binaries, account, settings, onLaunch }))
   await writeAccessRules(data, account)
   const socket = await provideSocketFolder(data)
   resources.defer(() => socket.remove())
 
-  const plan = { home, data, binaries, account, socketFolder: socket.folder, settings, say }
+  const plan = { home, data, binaries, account, socketFolder: socket.folder, settings, say, onLaunch }
   const server = keepRunning(await launchServer(plan), plan)
   resources.defer(() => server.stop())
   const connection: PostgresConnection = { host: socket.folder, ...CONNECTION }
