@@ -135,7 +135,7 @@ suite('a hook with two requests', () => {
     assert.equal((await world.health(hook.id))?.gone_answers ?? 0, 0, 'the receiver itself is not gone')
   })
 
-  test('creates with the final event when the one that would have created is superseded, and updates', async (t) => {
+  test('creates with the final event, and updates, when the one that created is superseded', async (t) => {
     const { receiver, chat, tree, hook, lines, messages } = await openChat(t)
     // The message is created, the answer is lost; the same key returns the message as it is.
     receiver.behave((request, _, { json }) => {

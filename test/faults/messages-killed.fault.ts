@@ -1,5 +1,5 @@
-// The worker is killed at every point of the requests that create, update and complete chat messages. Where a second
-// message is possible: docs/decisions/0088.
+// The worker is killed at every point of the requests that create, update and complete chat messages. Where a
+// second message is possible: docs/decisions/0088.
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -138,7 +138,7 @@ for (const [point, { arrange, posted }] of Object.entries(POINTS)) {
     const title =
       posted === 1
         ? 'each run whose message was being created has one at Slack, in its final state'
-        : 'each run whose message was being created has two at Slack: the lost one, as it was, and one in its final state'
+        : 'each run whose message was being created has two at Slack: the lost one and one in its final state'
     test(title, () => {
       const shown = posted === 1 ? ['✅'] : ['🕒', '✅']
       for (const run of ['create', 'createEnded'] as const)

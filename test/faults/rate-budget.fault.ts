@@ -68,7 +68,7 @@ suite(`two processes deliver to a service that allows ${LIMIT} requests in a win
   test('until the reset nothing arrives from either', (t) => {
     const refused = github.requests.filter(({ limited }) => limited)
     t.diagnostic(
-      `${resetAt - quietFrom} ms of silence, ${refused.length} refused requests, sent by each: ${sentByEach()}`,
+      `${resetAt - quietFrom} ms of silence, ${refused.length} refused, sent by each: ${sentByEach()}`,
     )
     assert.ok(quietFrom < resetAt - 1_000, 'the pause was seen')
     const early = github.requests.filter(({ at }) => at > quietFrom && at < resetAt)

@@ -59,8 +59,8 @@ echo ready; read -r`
 
 // Descriptors 6 and 7 are the namespaces of the view.
 // USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go; after a SIGTERM they keep
-// their grace period. Bash does not notice a signal that comes between its last check for signals and the moment at
-// which `read` waits, and USR2 often follows USR1 closely: both are repeated, and each is handled once.
+// their grace period. Bash does not notice a signal between its last check for signals and the moment at which
+// `read` waits, and USR2 often follows USR1 closely: both are repeated, and each is handled once.
 const KEEPER = [
   'exec 6<&- 7<&-',
   'if [ $0 = root ]; then for f in /proc/sys /proc/sysrq-trigger; do [ -e $f ] && { mount -o bind,ro $f $f || exit; }; done; fi',

@@ -97,15 +97,15 @@ export async function loadCapturedOf(
   return captured
 }
 
-/** The next request creates something, with a key by which the receiver recognizes what it has created already. */
+/** The next request creates something, with a key by which the receiver recognizes what exists already. */
 function createsWithKey(hook: OutgoingHook, captured: Captured): boolean {
   if (!hook.requests || chooseRequest(hook.requests, hook, captured).kind !== 'create') return false
   return hook.requests.first.compiled.reads.has('request.idempotency_key')
 }
 
 /**
- * Those whose action and hook have another delivery that was tried with the same key. What was created once more has another
- * one than deliveries that succeeded before.
+ * Those whose action and hook have another delivery that was tried with the same key. What was created once more
+ * has another one than deliveries that succeeded before.
  */
 async function findTriedBefore(db: Database, creating: readonly Creating[]): Promise<string[]> {
   if (creating.length === 0) return []
@@ -113,9 +113,11 @@ async function findTriedBefore(db: Database, creating: readonly Creating[]): Pro
   const { rows } = await sql<{ id: string }>`
     select wanted.id from unnest(${column(({ id }) => id)}::uuid[], ${column(({ hook }) => hook.id)}::uuid[],
       ${column(({ actionId }) => actionId)}::bigint[], ${column(({ eventId }) => eventId)}::bigint[],
-      ${column(({ isRecreated }) => isRecreated)}::boolean[]) as wanted (id, hook_id, action_id, event_id, is_recreated)
+      ${column(({ isRecreated }) => isRecreated)}::boolean[])
+      as wanted (id, hook_id, action_id, event_id, is_recreated)
     where exists (
-      select from deliveries other where other.action_id = wanted.action_id and other.event_id <> wanted.event_id
+      select from deliveries other
+      where other.action_id = wanted.action_id and other.event_id <> wanted.event_id
         and other.hook_id is not distinct from wanted.hook_id and other.attempts > 0
         and not (wanted.is_recreated and other.state = 'delivered'))`.execute(db)
   return rows.map(({ id }) => id)

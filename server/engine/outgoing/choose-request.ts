@@ -8,7 +8,7 @@ export type Captured = {
   values: CapturedValues
   /** What was created is gone, and it was created once more. */
   isRecreated: boolean
-  /** Another delivery about the action was tried: what it created may exist, and a receiver that knows its key returns that. */
+  /** Another delivery about the action was tried: a receiver that knows its key returns what that one created. */
   mayExist?: boolean
 }
 
