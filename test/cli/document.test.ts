@@ -216,3 +216,34 @@ suite('variables', () => {
     assert.equal((await shell.gantry(['variables', 'unset', 'web', 'EMPTY'])).stderr, 'Removed EMPTY.\n')
   })
 })
+
+test('hooks with presets go into a file and back, and what does not fit is shown where it is', async () => {
+  const hooks = `Status: { settings: { preset: { kind: github_status, context: live } } }
+                Slack: { credential: Bot, settings: { preset: { kind: slack_message, channel: "#deploys" } } }`
+  const project = (name: string) =>
+    DOCUMENT.replace('name: Shop', `name: ${name}`)
+      .replace('  Servers:', `  Bot: { provider_code: slack, token: "\${BOT_TOKEN}" }\n  Servers:`)
+      .replace(/Chat: .*/, hooks)
+  const env = { ...SECRETS, BOT_TOKEN: 'xoxb-token' }
+  await write(project('Notified'), 'notified.yaml')
+  const apply = (file: string) => shell.gantry(['apply', '--yes', '-f', file], { env })
+  const first = await apply('notified.yaml')
+  assert.equal(first.code, 0, first.stderr)
+  const exported = await shell.gantry(['export', 'notified'])
+  assert.match(exported.stdout, /credential: Bot\n +settings:\n +preset:\n +kind: slack_message\n/)
+  const copy = exported.stdout
+    .replace('name: Notified', 'name: Copied')
+    .replaceAll(/^ *private_key: .*\n/gm, '')
+    .replace(/\$\{PRODUCTION_WEB_PASSWORD\}/, `\${PASSWORD}`)
+  await write(copy, 'copied.yaml')
+  const second = await apply('copied.yaml')
+  assert.equal(second.code, 0, second.stderr)
+  const again = await shell.gantry(['export', 'copied'])
+  assert.equal(again.stdout.replace('name: Copied', 'name: Notified'), exported.stdout)
+  assert.equal((await apply('copied.yaml')).stderr, 'Nothing to change.\n')
+
+  await write(project('Notified').replace('context: live', 'channel: x'), 'notified.yaml')
+  const wrong = await apply('notified.yaml')
+  assert.equal(wrong.code, 6)
+  assert.match(wrong.stderr, /notified\.yaml:36:\d+: .*preset\.channel/)
+})
