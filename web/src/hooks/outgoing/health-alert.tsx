@@ -10,7 +10,7 @@ export function HealthAlert({ hook }: { hook: Hook }) {
   const waiting = waitingFor(hook)
   if (waiting && !(health && isFailing(health)))
     return (
-      <Notice color="yellow" title={waiting}>
+      <Notice color="orange" title={waiting}>
         Deliveries wait, and final statuses are sent first. The wait does not count as a failure.
       </Notice>
     )

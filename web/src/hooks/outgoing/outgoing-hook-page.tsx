@@ -15,7 +15,7 @@ import { ResourceHeader } from '../../ui/resource-header.tsx'
 import { Age } from '../../ui/time.tsx'
 import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
 import { DeliveriesSection } from './deliveries-section.tsx'
-import { EffectiveSettings } from './effective-settings.tsx'
+import { EffectiveSettings, UnfitCredential } from './effective-settings.tsx'
 import { eventList } from './events.ts'
 import { HealthAlert } from './health-alert.tsx'
 import { HookActions } from './hook-actions.tsx'
@@ -51,6 +51,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
       </ResourceHeader>
       {created && <CreatedHook {...created} />}
       <HealthAlert hook={hook} />
+      {kind !== undefined && <UnfitCredential hook={hook} kind={kind} />}
       <Paper withBorder p="md">
         <HookFacts hook={hook} organizationId={scope?.organization} />
       </Paper>
