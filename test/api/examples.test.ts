@@ -59,6 +59,7 @@ const { call, record, examples } = createRecorder(url!, document.paths, {
   [url!]: 'https://gantry.example.com',
   [new URL(url!).host]: 'gantry.example.com',
   [receiver.url]: 'https://chat.example.com',
+  [new URL(receiver.url).host]: 'chat.example.com',
   [provider.issuer]: 'https://id.example.com',
   [repository.address]: 'https://git.example.com/acme/shop.git',
   [basename(dirname(repository.folder))]: 'acme',
