@@ -8,7 +8,7 @@ import { startDiscord } from '#test/support/services/discord.ts'
 import { ANSWER_LOST, answering } from '#test/support/services/failures.ts'
 import type { Json } from '#test/support/services/service.ts'
 import { startSlack } from '#test/support/services/slack.ts'
-import type { TestTree } from '#test/support/world.ts'
+import { createTestTree, type TestTree } from '#test/support/world.ts'
 
 const all = { after }
 const world = await openDeliveries(all)
@@ -151,6 +151,21 @@ function assertMentionsNobody(kind: Kind, json: Json): void {
   assert.ok(section.fields.every(({ type }: Json) => type === 'plain_text'))
   assert.match(context.elements[0].text, /^<http:\/\/gantry\.test\/app\/actions\/\d+\|Run \d+>$/)
 }
+
+test('a pipeline of a server is reported, too, under its own name', async () => {
+  for (const kind of KINDS) {
+    const { chat, view } = CHATS[kind]
+    chat.messages.length = 0
+    const tree = await createTestTree(db)
+    const ofServer = { ...tree, pipelineId: tree.serverPipelineId }
+    const { hook } = await openPreset(world, chat, presetOf(kind), { tree: ofServer })
+    await move(await startAction(ofServer, {}, 'restart'), IN_PROGRESS, COMPLETED)
+    await world.untilIdle(hook.id)
+    const { headline, fields } = view(chat.messages[0])
+    assert.match(headline, /^✅ Restart, Environment \d+: Completed$/)
+    assert.equal(fields.Commit, '–')
+  }
+})
 
 suite('an answer that is lost', () => {
   test('leaves one message at Discord, which knows the nonce, and a second one at Slack', async () => {

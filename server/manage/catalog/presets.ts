@@ -54,7 +54,7 @@ export const GITHUB_DEPLOYMENT = preset('github_deployment', {
   name: 'GitHub Deployments',
   hookName: 'GitHub deployment',
   description:
-    'Creates a deployment per run and sets its status: queued, in_progress, success, failure if a step failed and error otherwise, inactive for skipped runs. A success makes the earlier deployments of the environment inactive.',
+    'Creates a deployment per run and sets its status: queued, in_progress, success, failure if a step failed and error otherwise, inactive for skipped runs. A success makes the earlier deployments of the environment inactive, unless GitHub treats it as production.',
   instructions: steps(
     'Create a token that may write deployments (fine-grained: Deployments, read and write; classic: repo_deployment).',
     "Make it the token of the application's credential, or of a credential of its own.",
