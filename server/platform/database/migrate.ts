@@ -43,8 +43,9 @@ export type MigrateOptions = {
 }
 
 /**
- * Migrates to the latest schema, each file in a transaction of its own. Any number of processes may call this at the
- * same time, and processes of older releases may be working: they are told first when they have to stop.
+ * Migrates to the latest schema, each file in a transaction of its own, unless the database is empty. Any number of
+ * processes may call this at the same time, and processes of older releases may be working: they are told first when
+ * they have to stop.
  */
 export function migrate(db: Database, options: MigrateOptions = {}): Promise<void> {
   return withQueryTimeout(0, () => migrateAll(db, options))
@@ -65,10 +66,10 @@ async function migrateAll(db: Database, options: MigrateOptions): Promise<void> 
   let isMigrated = false
   for (let attempt = 1; ; ) {
     try {
-      const migrated = await db
+      const isDone = await db
         .transaction()
-        .execute((trx) => migrateOnce(trx, { migrations, known, release, say }))
-      if (migrated === null) break
+        .execute(async (trx) => !(await migrateOnce(trx, { migrations, known, release, say })))
+      if (isDone) break
       isMigrated = true
       attempt = 1
     } catch (error) {
@@ -108,19 +109,26 @@ export async function readExecuted(db: Database): Promise<Executed[]> {
   return rows
 }
 
-/** The first one that is missing; null when none is. */
+/**
+ * The first one that is missing, or all of them in an empty database, where nobody waits for a lock. False when none is
+ * missing.
+ */
 async function migrateOnce(
   trx: Transaction,
   { migrations, known, release, say }: Required<Omit<MigrateOptions, 'to'>> & { known: string[] },
-): Promise<string | null> {
+): Promise<boolean> {
   await lockMigrations(trx)
-  const [name] = pendingMigrations(await readExecuted(trx), known, release)
-  if (name === undefined) return null
+  const executed = await readExecuted(trx)
+  const pending = pendingMigrations(executed, known, release)
+  if (pending.length === 0) return false
   await sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`.execute(trx)
-  await lockTables(trx, migrations[name]!.locks ?? [], say)
-  await run(trx, name, migrations[name]!)
-  await sql`select pg_notify(${SCHEMA_CHANNEL}, ${migrations[name]!.toleratedBy})`.execute(trx)
-  return name
+  for (const name of executed.length === 0 ? pending : pending.slice(0, 1)) {
+    const migration = migrations[name]!
+    await lockTables(trx, migration.locks ?? [], say)
+    await run(trx, name, migration)
+    await sql`select pg_notify(${SCHEMA_CHANNEL}, ${migration.toleratedBy})`.execute(trx)
+  }
+  return true
 }
 
 async function run(trx: Transaction, name: string, migration: Migration): Promise<void> {
