@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
+import { openStatusTree, SHA } from '#test/support/reconciling.ts'
 import { createMember, createTestTree } from '#test/support/world.ts'
 
 const all = { after }
@@ -48,6 +49,20 @@ suite('the notifications of an action', () => {
     await world.exhaust(hooks.failing.id)
     const [, failed] = await read(id, tree.owner.token)
     assert.deepEqual([failed.state, failed.next_attempt_at, failed.attempts], ['failed', null, 10])
+  })
+
+  test('name the host that a preset notifies now, after its credential has got another URL', async (t) => {
+    const receiver = await openReceiver(t)
+    const tree = await openStatusTree(world, 'gitea', 'http://127.0.0.1:9')
+    await makeHook({ settings: { preset: { kind: 'gitea_status' } } }, tree)
+    const { credentialId } = tree
+    await db
+      .updateTable('credentials')
+      .set({ base_url: receiver.url })
+      .where('id', '=', credentialId)
+      .execute()
+    const [shown] = await read(await startAction(tree, { commit: SHA }), tree.owner.token)
+    assert.equal(shown.receiver, new URL(receiver.url).host)
   })
 
   test('say that a receiver which keeps failing is spared, and until when', async (t) => {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type CapturedValues, presentCaptured } from '#model/hooks/captured.ts'
 import { pauseOf } from '#model/hooks/pause.ts'
+import { apiBase } from '#model/hooks/presets/api-base.ts'
 import { loadPauses } from '#model/hooks/rate-budgets.ts'
 import type { HookCapture } from '#model/hooks/schemas.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -15,6 +16,8 @@ type HookRow = {
   active: boolean
   target_url: string
   preset: string | null
+  provider: string | null
+  base_url: string | null
   capture: HookCapture[] | null
   captured: CapturedValues | null
   has_hidden: boolean
@@ -35,11 +38,13 @@ export async function readNotifications(
 ): Promise<ActionNotification[]> {
   const { rows } = await sql<HookRow & DeliveryRow>`
     select d.hook_id, h.name as hook_name, h.active, h.target_url, h.settings -> 'preset' ->> 'kind' as preset,
-      h.settings -> 'capture' as capture, v.values as captured, v.hidden is not null as has_hidden,
+      sender.provider_code as provider, sender.base_url, h.settings -> 'capture' as capture, v.values as captured, v.hidden is not null as has_hidden,
       health.open_until, now() as now, c.remote_state, c.remote_status, c.remote_detail, c.checked_at, c.repairs,
       d.state, d.attempts, d.due_at, coalesce(d.leased_until > now(), false) as is_in_progress, d.last_request_id,
       r.error, r.response_status_code
     from deliveries d join hooks h on h.id = d.hook_id and h.deleted_at is null
+    join pipelines p on p.id = h.pipeline_id left join applications app on app.id = p.application_id
+    left join credentials sender on sender.id = coalesce(h.credential_id, app.credential_id)
     left join hook_health health on health.hook_id = d.hook_id
     left join captured_values v on v.action_id = d.action_id and v.hook_id = d.hook_id
     left join status_checks c on c.action_id = d.action_id and c.hook_id = d.hook_id
@@ -54,7 +59,7 @@ export async function readNotifications(
     return {
       hook_id: hook.hook_id,
       hook_name: hook.hook_name,
-      receiver: URL.parse(hook.target_url)?.host ?? null,
+      receiver: URL.parse(receiverOf(hook))?.host ?? null,
       preset: hook.preset,
       ...shown,
       remote_state: hook.remote_state ?? 'not_checked',
@@ -65,6 +70,11 @@ export async function readNotifications(
       captured: capturedOf(hook, options),
     }
   })
+}
+
+/** A preset sends to the service of its credential, also if that has another URL than when the hook was saved. */
+function receiverOf({ preset, provider, base_url: baseUrl, target_url }: HookRow): string {
+  return preset !== null && provider !== null ? apiBase({ provider, baseUrl }) : target_url
 }
 
 /** Captured values are parts of answers, which only callers who may edit the hook see. */
