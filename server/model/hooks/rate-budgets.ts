@@ -33,15 +33,18 @@ const isPresetOrigin = (b: string) => `exists (
 const isOwnOrigin = (h: string, b: string) => `${b}.origin in
   (${originOf(`${h}.target_url`)}, ${originOf(`(${h}.settings #>> '{requests,update,target_url}')`)})`
 
-/** The hook `h` sends the token of the credential of the budget `b` to its origin. */
-export const countsAgainst = (h: string, b: string) => `(
-  case when ${h}.settings -> 'preset' is not null then ${isPresetOrigin(b)}
-    else ${isOwnOrigin(h, b)} and ${h}.target_url || ${h}.settings::text like '%access_token%' end
-  and ${b}.credential_id = coalesce(
-    case when ${h}.settings -> 'preset' is not null or ${h}.target_url || ${h}.settings::text ~ 'credential\\W+access_token'
-      then ${h}.credential_id end,
-    (select app.credential_id from pipelines p join applications app on app.id = p.application_id
-      where p.id = ${h}.pipeline_id)))`
+/** The credential whose token the hook `h` sends, if it sends one. */
+const credentialOf = (h: string) => `coalesce(
+  case when ${h}.settings -> 'preset' is not null or ${h}.target_url || ${h}.settings::text ~ 'credential\\W+access_token'
+    then ${h}.credential_id end,
+  (select app.credential_id from pipelines p join applications app on app.id = p.application_id
+    where p.id = ${h}.pipeline_id))`
+
+/** The hook `h` sends the token of the credential of the budget `b` to its origin. In this order: most have another credential. */
+export const countsAgainst = (h: string, b: string) => `(case
+  when ${b}.credential_id is distinct from ${credentialOf(h)} then false
+  when ${h}.settings -> 'preset' is not null then ${isPresetOrigin(b)}
+  else ${isOwnOrigin(h, b)} and ${h}.target_url || ${h}.settings::text like '%access_token%' end)`
 
 export type HookPause = { paused_until: string; reason: string; origin: string }
 
