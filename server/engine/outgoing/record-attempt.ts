@@ -140,6 +140,6 @@ function hideCredentials<Headers extends Record<string, unknown>>(headers: Heade
 }
 
 /** PostgreSQL text accepts neither NUL nor lone surrogates. */
-function storable(text: string): string {
+export function storable(text: string): string {
   return text.replaceAll('\u0000', '').toWellFormed()
 }

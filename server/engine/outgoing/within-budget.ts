@@ -36,11 +36,15 @@ export function stillHeld({ budgets }: LimitDeps, budget: Budget, delivery: Clai
   return { kind: budgets.isUnknownToClaims(budget, { claimedAt, isChecked }) ? 'retry' : 'paused', afterMs }
 }
 
-/** The pause that an answer asks for, as a list; for requests that are no deliveries: tests, read-backs of statuses. */
+/** The pause that an answer asks for, as a list. */
 export function pausesOf(budget: Budget, outcome: SendOutcome, now: Date): Pause[] {
   const limit = outcome.kind === 'answered' ? readLimit(outcome, now) : null
-  if (!limit) return []
-  return [{ ...budget, ms: limit.until && limit.until.getTime() - now.getTime(), reason: limit.reason }]
+  return limit ? [pauseFor(budget, limit, now)] : []
+}
+
+/** The pause that a limit asks for. */
+export function pauseFor(budget: Budget, { until, reason }: RateLimit, now: Date): Pause {
+  return { ...budget, ms: until && until.getTime() - now.getTime(), reason }
 }
 
 /** Remembers what an answer says about the budget, and returns the pause that it asks for. */
@@ -52,13 +56,13 @@ export function noteLimit(
 ): Pause | null {
   if (outcome.kind !== 'answered') return null
   const time = now()
-  const msUntil = (until: Date) => until.getTime() - time.getTime()
   const { remaining = null, until = null } = readAllowance(outcome.headers, time) ?? {}
-  if (remaining !== null && until !== null) budgets.note(budget, { remaining, ms: msUntil(until) })
+  if (remaining !== null && until !== null)
+    budgets.note(budget, { remaining, ms: until.getTime() - time.getTime() })
   if (limit === null) return null
-  const ms = limit.until && msUntil(limit.until)
-  budgets.pause(budget, ms ?? UNNAMED_MS)
-  return { ...budget, ms, reason: limit.reason }
+  const pause = pauseFor(budget, limit, time)
+  budgets.pause(budget, pause.ms ?? UNNAMED_MS)
+  return pause
 }
 
 /** What happens to a delivery that the service refused because of its limit. */

@@ -3,6 +3,7 @@ import type { HttpClient } from '#adapters/http-client/client.ts'
 import type { OutgoingHook, TokenAuthorization } from '#engine/outgoing/outgoing-hooks.ts'
 import { budgetKey, readPauses, storePauses } from '#engine/outgoing/rate-budgets.ts'
 import { readLimit } from '#engine/outgoing/read-limit.ts'
+import { pauseFor } from '#engine/outgoing/within-budget.ts'
 import { originProblem } from '#model/hooks/token-use.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ClaimedCheck } from './claim-checks.ts'
@@ -46,8 +47,7 @@ export async function readBack(
   const now = new Date()
   const limit = readLimit(outcome, now)
   if (limit) {
-    const ms = limit.until && limit.until.getTime() - now.getTime()
-    const [pause] = await storePauses(db, [{ ...budget, ms, reason: limit.reason }])
+    const [pause] = await storePauses(db, [pauseFor(budget, limit, now)])
     if (limit.isRefused) return waitFor(pause!.ms)
   }
   return readRemote(sent, outcome)

@@ -46,6 +46,8 @@ suite('reading a status back', () => {
     assert.deepEqual(readRemote(GITHUB, answer([other])), { kind: 'missing' })
     const last = { link: '<https://git.example/?page=1>; rel="first"' }
     assert.deepEqual(readRemote(GITHUB, answer([other], 200, last)), { kind: 'missing' })
+    const cut = readRemote(GITHUB, answer([{ ...newest, state: `${'x'.repeat(63)}💥` }]))
+    assert.ok(cut.kind === 'found' && cut.state.isWellFormed())
     const gitlab = { id: 1, name: GITLAB.context, status: 'success', target_url: LINK }
     assert.deepEqual(readRemote(GITLAB, answer([gitlab])), found)
     const gitea = { id: 1, context: GITEA.context, status: 'success', target_url: '' }

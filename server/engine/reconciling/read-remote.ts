@@ -1,5 +1,6 @@
 // What a service shows as the status of a commit: the request that asks for it, and how its answer is read. Pure.
 import type { SendOutcome } from '#adapters/http-client/client.ts'
+import { storable } from '#engine/outgoing/record-attempt.ts'
 import type { SentStatus, StatusKind } from '#model/hooks/sent-status.ts'
 
 export type RemoteStatus =
@@ -97,7 +98,7 @@ export function readRemote(sent: Pick<SentStatus, 'kind' | 'context'>, outcome: 
   const link = found.target_url
   return {
     kind: 'found',
-    state: storable(found[state]).slice(0, MAX_STATE),
+    state: storable(found[state].slice(0, MAX_STATE)),
     link: typeof link === 'string' && link !== '' ? link : null,
   }
 }
@@ -135,8 +136,4 @@ function explain(name: string, status: number): string {
   if (status === 403) return `${answer}: the token may not read commit statuses.`
   if (status === 404) return `${answer}: no such commit, or the token may not read it.`
   return `${answer}.`
-}
-
-function storable(text: string): string {
-  return text.replaceAll('\u0000', '').toWellFormed()
 }
