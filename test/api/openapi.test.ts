@@ -25,7 +25,7 @@ type Operation = {
   summary?: string
   tags?: string[]
   security?: unknown[]
-  parameters?: { name: string; description?: string }[]
+  parameters?: { name: string; description?: string; schema: Schema }[]
   requestBody?: { required: boolean; content: Content }
   responses: Record<string, { $ref?: string; description?: string; headers?: object; content?: Content }>
 }
@@ -155,6 +155,21 @@ test('every field and every parameter has a description: a sentence', () => {
       check(parameter.description, `${name} ${parameter.name}`)
   }
   assert.deepEqual(missing, [])
+})
+
+test('every schema is valid JSON Schema, which nobody checks at a start', () => {
+  const ajv = new Ajv2020({ strict: false })
+  const invalid: string[] = []
+  const check = (name: string, schema: Schema) => {
+    if (!ajv.validateSchema(schema)) invalid.push(`${name}: ${ajv.errorsText()}`)
+  }
+  for (const [name, schema] of Object.entries<Schema>(document.components.schemas)) check(name, schema)
+  for (const { name, operation } of operations) {
+    for (const { schema } of operation.parameters ?? []) check(name, schema)
+    for (const { content = {} } of [operation.requestBody ?? {}, ...Object.values(operation.responses)])
+      for (const { schema } of Object.values(content)) check(name, schema)
+  }
+  assert.deepEqual(invalid, [])
 })
 
 test('every example is valid by its schema', () => {
