@@ -56,10 +56,12 @@ async function main(): Promise<number> {
   for (const together of groupsOf(names, size === 'smoke' ? SMOKED_TOGETHER : 1)) {
     await onWorkbench(values.profile, async (workbench) => {
       for (const name of together) {
+        const began = performance.now()
         for (const figure of await BENCHES[name]!(workbench, size)) {
           console.log(figureLine(figure))
           figures.push(figure)
         }
+        console.error(`${name} took ${Math.round((performance.now() - began) / 1_000)} s`)
       }
     })
   }

@@ -1,6 +1,7 @@
 // The incoming room: from a call to a hook's URL to a stored run. The path of a call: routes → receive-call → hook-cache →
 // evaluate-call (signature, rate limit, payload, conditions, variables) → group-commit → commit-calls → respond.
 import { randomUUIDv7 } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
@@ -78,16 +79,21 @@ export type Received =
 export type OnCall = (result: Received['kind'] | 'failed', seconds: number) => void
 
 const STALE_FOR_MS = 10_000
+const MAX_PAUSE_MS = 100
 
-/** Evaluates a call again while the tree changes under it: others may edit much, but not for long without a pause. */
+/**
+ * Evaluates a call again while the tree changes under it: others may edit much, but not for long without a pause. The first
+ * tries follow each other closely, later ones leave the database to others.
+ */
 export async function retryWhileStale<Result>(
   evaluate: () => Promise<Result | 'stale'>,
   staleForMs = STALE_FOR_MS,
 ): Promise<Result> {
   const deadline = performance.now() + staleForMs
-  while (performance.now() < deadline) {
+  for (let pauseMs = 1; performance.now() < deadline; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
     const result = await evaluate()
     if (result !== 'stale') return result
+    await delay(pauseMs)
   }
   throw unavailable()
 }

@@ -4,8 +4,16 @@ import { on } from 'node:events'
 import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { provideBinaries } from './binaries.ts'
-import { eventually, gantryProcess, isRunning, postmasterOf, preparedHome, query, start } from './fixtures.ts'
+import { provideBinaries } from '#platform/database/embedded/binaries.ts'
+import {
+  eventually,
+  gantryProcess,
+  isRunning,
+  postmasterOf,
+  preparedHome,
+  query,
+  start,
+} from '#platform/database/embedded/fixtures.ts'
 
 test('a Gantry killed with -9 takes its server down, and the next start has everything committed', async (t) => {
   const home = await preparedHome(t)

@@ -13,8 +13,8 @@ import {
   start,
   temporaryFolder,
   testAsRoot,
-} from './fixtures.ts'
-import { startEmbeddedPostgres } from './start.ts'
+} from '#platform/database/embedded/fixtures.ts'
+import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 
 test('a new home gets a database that only its own account can reach, through a private socket', async (t) => {
   const home = join(await temporaryFolder(t), 'home')

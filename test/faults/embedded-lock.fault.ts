@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { gantryProcess, preparedHome, query, start } from './fixtures.ts'
-import { startEmbeddedPostgres } from './start.ts'
+import { gantryProcess, preparedHome, query, start } from '#platform/database/embedded/fixtures.ts'
+import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 
 test('a home in use by another Gantry is rejected with its process id, and that one is not affected', async (t) => {
   const home = await preparedHome(t)
