@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path'
  * Most tests under server/ open nothing, those under test/ an app with a database each; runs and whole processes take
  * longer than others.
  */
-const SIZES = { server: 24, test: 10, runs: 5, project: 2 }
+const SIZES = { server: 32, test: 13, runs: 5, project: 2 }
 
 const files = [...new Set(process.argv.slice(2).flatMap((pattern) => globSync(pattern)))].sort()
 if (files.length === 0) {

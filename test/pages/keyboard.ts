@@ -41,7 +41,13 @@ export async function arrowTo(page: Page, name: string): Promise<void> {
 
 /** What follows moved the focus there by itself. */
 export async function focusMovesTo(page: Page, name: string | RegExp): Promise<void> {
-  await until(`${name} has the focus`, 10_000, async () => isNamed(await focusedName(page), name))
+  let focused = ''
+  await until(`${name} has the focus`, 10_000, async () => {
+    focused = await focusedName(page)
+    return isNamed(focused, name)
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}; ${focused || 'nothing'} has it`, { cause: error })
+  })
 }
 
 function isNamed(focused: string, name: string | RegExp): boolean {

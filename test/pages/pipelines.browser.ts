@@ -128,8 +128,13 @@ describe('pipelines in the browser', () => {
     await focusMovesTo(page, 'Name')
     await tabTo(page, 'Runs on', 'Shift+Tab')
     await keyboard.press('ArrowDown')
-    await page.getByRole('option', { name: /This machine/ }).waitFor()
-    await keyboard.press('ArrowDown')
+    const machine = page.getByRole('option', { name: /This machine/ })
+    await machine.waitFor()
+    await until('This machine is the option that Enter selects', 10_000, async () => {
+      if ((await machine.getAttribute('data-combobox-selected')) !== null) return true
+      await keyboard.press('ArrowDown')
+      return false
+    })
     await keyboard.press('Enter')
     await tabTo(page, 'Name')
     await keyboard.press('ControlOrMeta+a')
