@@ -165,7 +165,7 @@ suite('a hook with two requests', () => {
     assert.equal(one!.json.key, other!.json.key, 'the receiver can tell that they are the same message')
   })
 
-  test('updates right after it has created if it is told to', async (t) => {
+  test('updates right after it has created if its settings say so', async (t) => {
     const receiver = await openChat(t, {})
     const requests = { ...twoRequests(receiver.receiver.url), update_after_create: true }
     const settings = { capture: rulesOf(), requests }

@@ -111,39 +111,8 @@ export async function openDeliveries(
     variables: object = {},
     type = 'deploy',
   ): Promise<number> {
-    const [id] = await db.transaction().execute((trx) =>
-      startActions(
-        trx,
-        [
-          {
-            plan: 0,
-            environment_id: at.environmentId,
-            pipeline_id: at.pipelineId,
-            type,
-            status: QUEUED.status,
-            status_reason_code: QUEUED.reason,
-            trigger_type: 'manual',
-            trigger_comment: null,
-            origin: null,
-            trigger_name: 'somebody',
-            trigger_email: null,
-            ip_address: null,
-            triggered_by: at.owner.id,
-            hook_id: null,
-            hook_request_id: null,
-            hook_parsed_variables: variables as Record<string, unknown>,
-            variables: null,
-            deployment: null,
-            commit: null,
-            release_name: null,
-            credential_id: null,
-            retry_of: null,
-            parent_id: null,
-          },
-        ],
-        [],
-      ),
-    )
+    const action = { ...manualStart(at), type, hook_parsed_variables: variables as Record<string, unknown> }
+    const [id] = await db.transaction().execute((trx) => startActions(trx, [action], []))
     return id!
   }
 
@@ -254,4 +223,37 @@ export async function startTestDelivering(
     await listener.close()
   })
   return delivering
+}
+
+/** A deploy that the owner starts, without anything of its own. */
+export function manualStart({
+  environmentId,
+  pipelineId,
+  owner,
+}: Pick<TestTree, 'environmentId' | 'pipelineId' | 'owner'>): Parameters<typeof startActions>[1][number] {
+  return {
+    plan: 0,
+    environment_id: environmentId,
+    pipeline_id: pipelineId,
+    type: 'deploy',
+    status: QUEUED.status,
+    status_reason_code: QUEUED.reason,
+    trigger_type: 'manual',
+    trigger_comment: null,
+    origin: null,
+    trigger_name: 'somebody',
+    trigger_email: null,
+    ip_address: null,
+    triggered_by: owner.id,
+    hook_id: null,
+    hook_request_id: null,
+    hook_parsed_variables: {},
+    variables: null,
+    deployment: null,
+    commit: null,
+    release_name: null,
+    credential_id: null,
+    retry_of: null,
+    parent_id: null,
+  }
 }

@@ -4,7 +4,7 @@ import { startActions } from '#model/actions/start-actions.ts'
 import { recordEvents } from '#model/events/fan-out.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { Status } from '#platform/database/tables.ts'
-import { type Arrival, openReceiver } from './deliveries.ts'
+import { type Arrival, manualStart, openReceiver } from './deliveries.ts'
 import type { TestApp } from './harness.ts'
 import { createTestTree, type TestTree } from './world.ts'
 
@@ -26,31 +26,7 @@ export async function openTokenTree({ db, box }: TestApp, token: string): Promis
 
 /** Many actions at once; each is reported as created. */
 export function startMany({ db }: TestApp, tree: TestTree, count: number): Promise<number[]> {
-  const action = {
-    plan: 0,
-    environment_id: tree.environmentId,
-    pipeline_id: tree.pipelineId,
-    type: 'deploy',
-    status: 'queued',
-    status_reason_code: 'QUEUED',
-    trigger_type: 'manual',
-    trigger_comment: null,
-    origin: null,
-    trigger_name: 'somebody',
-    trigger_email: null,
-    ip_address: null,
-    triggered_by: tree.owner.id,
-    hook_id: null,
-    hook_request_id: null,
-    hook_parsed_variables: {},
-    variables: null,
-    deployment: null,
-    commit: null,
-    release_name: null,
-    credential_id: null,
-    retry_of: null,
-    parent_id: null,
-  } satisfies Parameters<typeof startActions>[1][number]
+  const action = manualStart(tree)
   return db.transaction().execute((trx) =>
     startActions(
       trx,

@@ -62,7 +62,7 @@ test('templates know captured values, except in the request that creates, and ne
   ])
 })
 
-test('what was captured cannot leave its place in a URL', async () => {
+test('what was captured cannot change the rest of a URL', async () => {
   const { renderRequest } = await import('#adapters/templates/render.ts')
   const compiled = compileRequests(requestOf({ settings: { capture, requests } }))
   assert.ok(compiled.kind === 'compiled')
