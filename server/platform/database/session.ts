@@ -22,6 +22,11 @@ const SETTINGS: SessionSettings = {
   lock_timeout: '5s',
   transaction_timeout: '1min',
   idle_in_transaction_session_timeout: '1min',
+  // Connections keep the plans of their statements. One that was made for an almost empty table would read all of it, and
+  // go on when it has grown, until PostgreSQL gathers statistics.
+  enable_seqscan: 'off',
+  // Before PostgreSQL 18, a plan that cannot do without looks expensive enough to be compiled each time.
+  jit: 'off',
 }
 
 /** For work that takes as long as it takes. */
