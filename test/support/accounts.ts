@@ -1,6 +1,7 @@
 // Shared by tests of accounts: a separate account and network per test, and operations on tokens.
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
+import { type Subjects, subjectsOf } from '#access/accounts/login-throttle.ts'
 import { hashPassword } from '#platform/crypto/passwords.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
 import { type Answer, openTestApp, type TestApp } from './harness.ts'
@@ -25,6 +26,23 @@ export async function openAccounts(...options: Parameters<typeof openTestApp>) {
 /** An address of network `number`, which is different for every number up to 65,535. */
 export function networkAddress(number: number, host = 1): string {
   return `2001:db8:${number.toString(16)}::${host}`
+}
+
+/** An address far from those of accounts. */
+export const elsewhere = (number: number) => `198.51.${number}.1`
+
+/** Past failures to log in, without the time that real ones take. */
+export async function addFailures(
+  { db }: Arranged,
+  kind: keyof Subjects,
+  about: { email?: string; address?: string },
+  count: number,
+  ago = '1 minute',
+): Promise<void> {
+  const subject = subjectsOf(about.email ?? '', about.address ?? '')[kind]
+  await sql`
+    insert into login_failures (subject, failed_at)
+    select ${subject}, now() - ${ago}::interval from generate_series(1, ${count})`.execute(db)
 }
 
 export function logIn(
