@@ -12,7 +12,11 @@ import { until } from '#test/support/until.ts'
 const STORED = 1_000_000
 /** Of each: deliveries, and their requests. */
 const STORED_DELIVERIES = 200_000
+const STORED_WAITING = 100_000
 const CALLS = 30
+/** To a pipeline where others wait. */
+const MORE_CALLS = 10
+const STARTS = 5
 /** Rows of one table: far more than a few runs need, far fewer than are stored. */
 const MANY = 50_000
 const GROWING = [
@@ -26,21 +30,23 @@ const GROWING = [
   'step_log_chunks',
 ]
 
+type Hook = Awaited<ReturnType<typeof world.makeHook>>
+
 const all = { after }
 const receiver = await openReceiver(all)
 const world = await openRunWorld(all, { environment: { GANTRY_ALLOW_TARGETS: '127.0.0.0/8' } })
 const { db } = world
 
 suite('a million actions are stored', () => {
-  let hook: Awaited<ReturnType<typeof world.makeHook>>
-  let pipelineId: number
+  let hook: Hook
+  let busyHook: Hook
 
   before(async () => {
-    const { pipelineId: made } = await world.makeCustom([{ name: 'nothing', command: 'true' }], {
-      pipeline: { max_parallel_actions: 1 },
-    })
-    pipelineId = made
+    const pipeline = { max_parallel_actions: 1 }
+    const { pipelineId } = await world.makeCustom([{ name: 'nothing', command: 'true' }], { pipeline })
+    const busy = await world.makeCustom([{ name: 'forever', command: 'sleep 600' }], { pipeline })
     hook = await world.makeHook(pipelineId)
+    busyHook = await world.makeHook(busy.pipelineId)
     const outgoing = await world.ask('POST', `/pipelines/${pipelineId}/hooks/outgoing`, {
       name: 'Notify',
       target_url: receiver.url,
@@ -52,12 +58,20 @@ suite('a million actions are stored', () => {
       await sql`alter table ${sql.table(table)} set (autovacuum_enabled = false)`.execute(db)
     // Connections remember their plans: those of tables that were almost empty must suit full ones.
     for (let time = 0; time < 3; time += 1) await runAll()
-    await store(pipelineId)
+    let isStored = false
+    const storing = store(pipelineId, busy.pipelineId).finally(() => {
+      isStored = true
+    })
+    // Idle connections are closed, and their plans with them: those of calls have work meanwhile.
+    while (!isStored) await world.fire(busyHook)
+    await storing
   })
 
-  /** Calls, their runs, and the deliveries of those. */
+  /** Calls, their runs, and the deliveries of those; and calls to a pipeline where runs wait, and some of them start. */
   async function runAll(): Promise<void> {
     const endsBefore = deliveredEnds()
+    for (let n = 0; n < MORE_CALLS; n += 1) await world.fire(busyHook, { n })
+    for (let time = 0; time < STARTS; time += 1) await startNext()
     const ids = await Promise.all(Array.from({ length: CALLS }, (_, n) => world.fire(hook, { n })))
     for (const id of ids) await world.completed(id)
     await until('every end is delivered', 30_000, () => deliveredEnds() >= endsBefore + CALLS)
@@ -78,17 +92,31 @@ suite('a million actions are stored', () => {
   }
 })
 
+/** Cancels the run that takes the slot of the busy pipeline. */
+async function startNext(): Promise<void> {
+  const running = async () => {
+    const { rows } = await sql<{ id: number }>`
+      select id from actions where status = 'in-progress' and pipeline_id = (select max(id) from pipelines)`.execute(
+      db,
+    )
+    return rows[0]?.id
+  }
+  const id = await until('the slot is taken', 30_000, running)
+  await world.cancel(id)
+  await until('the next run has started', 30_000, async () => ![undefined, id].includes(await running()))
+}
+
 function deliveredEnds(): number {
   return receiver.arrivals.filter(({ json }) => json.status === 'completed').length
 }
 
 /** Nothing is analyzed unless the test says so. */
-async function store(pipelineId: number): Promise<void> {
+async function store(...pipelines: [idle: number, busy: number]): Promise<void> {
   // Not through the pool: its statements end after half a minute.
   const client = new pg.Client({ ...testServer(), database: await databaseName() })
   await client.connect()
   try {
-    for (const statement of rowsOf(pipelineId)) await client.query(statement)
+    for (const statement of rowsOf(...pipelines)) await client.query(statement)
   } finally {
     await client.end()
   }
@@ -100,7 +128,7 @@ async function databaseName(): Promise<string> {
 }
 
 /** What is left of a million runs, as briefly as the tables allow. */
-function rowsOf(pipelineId: number): string[] {
+function rowsOf(pipelineId: number, busyId: number): string[] {
   return [
     'set session_replication_role = replica',
     'set synchronous_commit = off',
@@ -117,9 +145,13 @@ function rowsOf(pipelineId: number): string[] {
       select id, 'in-progress', 'completed', 'COMPLETED', now() from targets where steps = '[]'`,
     `insert into deliveries (hook_id, event_id, action_id, is_final, state)
       select h.id, e.id, e.action_id, true, 'delivered'
-      from (select * from events order by id desc limit ${STORED_DELIVERIES}) e, hooks h where h.type = 'outgoing'`,
+      from (select * from events where action_id in (select id from actions where trigger_type = 'manual')
+        limit ${STORED_DELIVERIES}) e, hooks h where h.type = 'outgoing'`,
     `insert into hook_requests (id, hook_id, type, action_id, url, method, outcome, response_status_code)
       select uuidv7(), hook_id, 'outgoing', action_id, 'http://127.0.0.1/', 'POST', 'delivered', 200 from deliveries`,
+    `insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type)
+      select p.environment_id, p.id, p.operation, 'waiting', 'WAITING_CONCURRENCY_PIPELINE', 'manual'
+      from pipelines p, generate_series(1, ${STORED_WAITING}) where p.id = ${busyId}`,
   ]
 }
 

@@ -46,14 +46,14 @@ const FIRST = firstState({ waitsForParent: false })
 /** An idempotency key is free when nobody has claimed it, or when the claim has expired. */
 const FRESH = `(plan is null or key is null or action_id in (select claimed.action_id from claimed))`
 
-const MAX_ID = '9223372036854775807'
-
 /**
  * Where others wait for the pipeline already, runs are stored as waiting, which saves moving them there. Where this many
  * wait, they need no job either: each of those ahead frees a slot when it ends, and the pass that assigns it comes to
  * them. Between our snapshot and our commit a few may end and leave nobody to free a slot, hardly this many; what is
- * missed all the same is found by `scheduling.sweep`. They are counted in the order that only the index of pipeline and
- * status provides: others hold every run that is queued.
+ * missed all the same is found by `scheduling.sweep`.
+ *
+ * They are the next rows in the order that only the index of pipeline and status provides; others hold every run that is
+ * queued. Any condition within the limit would make the planner believe that so few rows are left that all can be read.
  */
 const CROWD = 8
 
@@ -82,11 +82,13 @@ const insertStatement = (options: { notifies: boolean }) => `
     where (select version from tree_version) = $1::bigint and (select complete from named)
   ),
   ahead as materialized (
-    select p.id as pipeline_id, (select count(*) from (
-        select from actions a
+    select p.id as pipeline_id, (
+      select count(*) from (
+        select a.pipeline_id, a.status, a.has_place from actions a
         where (a.pipeline_id, a.status, a.id) > (p.id, 'waiting', 0)
-          and (a.pipeline_id, a.status, a.id) < (p.id, 'waiting', ${MAX_ID}) and not a.has_place
-        order by a.pipeline_id, a.status, a.id limit ${CROWD}) as waiting) as count
+        order by a.pipeline_id, a.status, a.id limit ${CROWD}
+      ) as next
+      where next.pipeline_id = p.id and next.status = 'waiting' and not next.has_place) as count
     from pipelines p
     where p.id in (select pipeline_id from hooks_called) and p.max_parallel_actions > 0
       and p.queue_policy = 'queue'
