@@ -6,6 +6,8 @@ import { startSilentProxy } from '#test/support/silent-proxy.ts'
 import { until } from '#test/support/until.ts'
 
 const ANSWERED_MS = 11_000
+/** Longer than a process keeps what it was granted of a hook's rate limit. */
+const LEASE_MS = 1_200
 const ENDS = ['completed', 'failed', 'skipped']
 
 test('the answers of the database are lost: a call is looked up and its run is not', async (t) => {
@@ -42,6 +44,19 @@ test('the database goes silent: calls get outcome_unknown, /readyz turns red, an
   const again = await callHook('second')
   assert.ok([200, 202].includes(again.status))
   assert.equal((await callHook('second')).body.action_id, again.body.action_id)
+})
+
+test('the database goes silent: a call that has to ask it for the rate limit first is answered as soon', async (t) => {
+  const proxy = await startSilentProxy(t, testServer())
+  const { callHook } = await startCalled(t, urlAt(proxy.port, await ownDatabase(t)))
+  assert.equal((await callHook('first')).status, 202)
+  const calledAt = performance.now()
+  await until('the lease of the first call is over', 5_000, () => performance.now() - calledAt > LEASE_MS)
+  proxy.silence({ forNewOnes: true })
+  const { status, took } = await callHook('second')
+  assert.equal(status, 503)
+  assert.ok(took < ANSWERED_MS, `answered after ${took} ms`)
+  proxy.heal()
 })
 
 test('the database turns read-only, as in a failover: calls get 503, and 202 when it takes writes again', async (t) => {

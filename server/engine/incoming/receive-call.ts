@@ -28,8 +28,8 @@ import { createRejectionLog } from './rejections.ts'
 import { idempotencyKey } from './sender-headers.ts'
 
 const FLUSH_EVERY_MS = 5_000
-/** Longer than `lock_timeout`: a call that waits for a lock fails before that, and nothing was stored. */
-const COMMIT_MS = 6_000
+/** For each statement. Longer than `lock_timeout`: a call that waits for a lock fails before that, and nothing was stored. */
+const STATEMENT_MS = 6_000
 
 /** What receiving calls needs; one per process. */
 export async function createCallReceiver(options: {
@@ -48,7 +48,7 @@ export async function createCallReceiver(options: {
   return {
     cache: await createHookCache(db, box, listener),
     groupCommit: createGroupCommit(
-      (calls) => withQueryTimeout(COMMIT_MS, () => commitCalls(db, calls, options.onMoves)),
+      (calls) => withQueryTimeout(STATEMENT_MS, () => commitCalls(db, calls, options.onMoves)),
       (calls, error, began) => lookUpCalls(db, calls, error, began),
     ),
     limiter: createRateLimiter(),
@@ -108,7 +108,9 @@ export async function receiveCall(
   const startedAt = performance.now()
   let result: Parameters<OnCall>[0] = 'failed'
   try {
-    const received = await evaluateUntilCurrent(deps, name, call, url, startedAt)
+    const received = await withQueryTimeout(STATEMENT_MS, () =>
+      evaluateUntilCurrent(deps, name, call, url, startedAt),
+    )
     result = received.kind
     return received
   } finally {
