@@ -36,7 +36,8 @@ const lifecycle = await openTargetLifecycle(common)
 
 function makeJob() {
   const signal = new AbortController().signal
-  const job = { jobId: randomUUID(), attempt: 1, signal, isDraining: () => false, hold: async () => {} }
+  const owned = { hold: async () => {}, held: sql`select 1` }
+  const job = { jobId: randomUUID(), attempt: 1, signal, isDraining: () => false, ...owned }
   const ended = { isCompleted: false }
   const complete = async () => {
     ended.isCompleted = true

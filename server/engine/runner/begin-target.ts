@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type BegunTarget,
-  JobReassignedError,
-  type TargetLifecycle,
-} from '#engine/scheduling/target-lifecycle.ts'
+import { JobReassignedError } from '#engine/scheduling/move-steps.ts'
+import type { BegunTarget, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Transaction } from '#platform/database/connect.ts'

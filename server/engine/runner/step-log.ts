@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { JobReassignedError } from '#engine/scheduling/target-lifecycle.ts'
+import { JobReassignedError } from '#engine/scheduling/move-steps.ts'
 import { createLogWriter, type LogChunk } from '#engine/step-logs/log-writer.ts'
 import { endOfLog, type LogOwner, storeChunk } from '#engine/step-logs/store-chunk.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'

@@ -203,7 +203,7 @@ async function serverSlots(trx: Transaction, serverIds: number[]): Promise<Serve
         (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')
           and status_reason_code <> 'PENDING') end) as free
     ) as slots
-    where s.id = any(${serverIds}::bigint[])`.execute(trx)
+    where s.id = ${anyId(serverIds)}`.execute(trx)
   return rows
 }
 

@@ -23,6 +23,10 @@ export type OnMoves = (moves: CommittedMoves) => void
 
 const open = new WeakMap<Transaction, CommittedMoves>()
 
+function newMoves(): CommittedMoves {
+  return { passes: 0, seconds: 0, actions: 0, targets: 0, started: [], ended: [], endedSteps: [] }
+}
+
 /** A transaction whose moves are reported when it has committed. */
 export async function reportMoves<Result>(
   db: Database,
@@ -30,15 +34,7 @@ export async function reportMoves<Result>(
   work: (trx: Transaction) => Promise<Result>,
 ): Promise<Result> {
   const startedAt = performance.now()
-  const moves: CommittedMoves = {
-    passes: 0,
-    seconds: 0,
-    actions: 0,
-    targets: 0,
-    started: [],
-    ended: [],
-    endedSteps: [],
-  }
+  const moves = newMoves()
   const result = await db.transaction().execute((trx) => {
     open.set(trx, moves)
     return work(trx)
@@ -91,7 +87,17 @@ export function noteTargets(
   for (const { stepMoves } of noted) noteSteps(trx, stepMoves)
 }
 
-export function noteSteps(trx: Transaction, noted: readonly { status: Status }[]): void {
-  const ended = noted.flatMap(({ status }) => (isEnd(status) ? [status] : []))
-  open.get(trx)?.endedSteps.push(...ended)
+type Steps = readonly { status: Status }[]
+
+export function noteSteps(trx: Transaction, noted: Steps): void {
+  open.get(trx)?.endedSteps.push(...endsOf(noted))
+}
+
+/** Of a statement that has committed by itself. */
+export function reportSteps(onMoves: OnMoves | undefined, moved: Steps): void {
+  onMoves?.({ ...newMoves(), endedSteps: endsOf(moved) })
+}
+
+function endsOf(steps: Steps): Status[] {
+  return steps.flatMap(({ status }) => (isEnd(status) ? [status] : []))
 }

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { LiveWorker } from '#model/workers/placement.ts'
+import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
 import { notePass } from './committed-moves.ts'
@@ -18,9 +19,17 @@ import { type Moves, storeMoves } from './store-moves.ts'
  * environment are serialized, so no two transactions count the same free slot.
  */
 export async function lockScheduling(trx: Transaction, environmentIds: readonly number[]): Promise<void> {
-  for (const id of [...new Set(environmentIds)].sort((a, b) => a - b)) {
-    await sql`select pg_advisory_xact_lock(hashtextextended('scheduling ' || ${id}::bigint, 0))`.execute(trx)
-  }
+  for (const id of [...new Set(environmentIds)].sort((a, b) => a - b)) await lockEnvironment(trx, id)
+}
+
+/** Returns the time at which it got the lock. */
+async function lockEnvironment(trx: Transaction, id: number): Promise<string> {
+  const { rows } = await sql<{ at: string }>`
+    with locked as materialized (
+      select pg_advisory_xact_lock(hashtextextended('scheduling ' || ${id}::bigint, 0))
+    )
+    select clock_timestamp()::timestamptz(3) as at from locked`.execute(trx)
+  return rows[0]!.at
 }
 
 export type SchedulingPass = Awaited<ReturnType<typeof openSchedulingPass>>
@@ -31,9 +40,7 @@ export type SchedulingPass = Awaited<ReturnType<typeof openSchedulingPass>>
  */
 export async function openSchedulingPass(trx: Transaction, environmentId: number) {
   notePass(trx)
-  await lockScheduling(trx, [environmentId])
-  const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(trx)
-  const at = rows[0]!.at
+  const at = await lockEnvironment(trx, environmentId)
   const actions = new Map<number, ScheduledAction>()
   const steps = new Map<number, StoredStep[]>()
   const newMoves = (): Moves => ({ slotted: [], actions: [], targets: [] })
@@ -123,7 +130,7 @@ async function loadActions(
           'startedAt', t.started_at) order by t.position)
         from targets t where t.action_id = a.id) as targets
     from actions a join pipelines p on p.id = a.pipeline_id
-    where a.id = any(${ids}::bigint[]) and a.environment_id = ${environmentId}
+    where a.id = ${anyId(ids)} and a.environment_id = ${environmentId}
     order by a.id`.execute(trx)
   return rows
 }

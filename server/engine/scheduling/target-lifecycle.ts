@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { type State, UNCHANGED } from '#model/actions/status.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
@@ -7,14 +6,15 @@ import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
-import { noteSteps, type OnMoves, reportMoves } from './committed-moves.ts'
+import { type OnMoves, reportMoves, reportSteps } from './committed-moves.ts'
 import { decideRevert } from './decide-revert.ts'
 import { HELD, isHeld } from './held-targets.ts'
 import { findHome, RunsElsewhere, sendJobTo } from './home-worker.ts'
+import { JobReassignedError, type OwnSteps, ownSteps, readSteps } from './move-steps.ts'
 import { KEEP, revertStep } from './revert-plan.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
-import { completeStep, endOfTarget, endSteps, openStep, REVERTING, startAt, stepMoves } from './states.ts'
+import { actionState, completeStep, endOfTarget, endSteps, openStep, REVERTING, startAt } from './states.ts'
 
 export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
 
@@ -41,14 +41,6 @@ export type TargetAttempt = Exclude<Awaited<ReturnType<TargetLifecycle['begin']>
 
 type Alongside = (trx: Transaction) => Promise<void>
 type Explain = (trx: Transaction, note: string) => Promise<void>
-
-/** The target belongs to another attempt; this one must not write any more. */
-export class JobReassignedError extends Error {
-  override name = 'JobReassignedError'
-  constructor(what: string) {
-    super(`Another attempt owns the target: cannot ${what}.`)
-  }
-}
 
 /**
  * Everything that the runner reports to scheduling; one per process. Each call is one transaction that holds the job
@@ -125,7 +117,7 @@ export async function openTargetLifecycle(deps: {
     return null
   }
 
-  function attemptOf<Plan>(job: JobContext, begun: BegunTarget, plan: Plan) {
+  function attemptOf<Plan>(job: JobContext, begun: BegunTarget, plan: Plan, own: OwnSteps) {
     const watch = cancellations.watch(begun.actionId)
     return {
       ...begun,
@@ -139,13 +131,19 @@ export async function openTargetLifecycle(deps: {
        * transaction. Returns whether the action was cancelled. Throws JobReassignedError when another attempt owns the
        * target.
        */
-      completeStep: (order: number, alongside?: Alongside, how?: { handsOver: boolean }) =>
-        inJob(job, async (trx) => {
-          const change = (steps: StoredStep[], at: string) => completeStep(steps, order, at, how)
-          const isCancelled = await moveSteps(trx, begun, change)
+      async completeStep(order: number, alongside?: Alongside, how?: { handsOver: boolean }) {
+        const change = (steps: readonly StoredStep[], at: string) => completeStep(steps, order, at, how)
+        const moved = alongside ? null : await own.moveAlone(db, change)
+        if (moved) {
+          reportSteps(deps.onMoves, moved.moves)
+          return moved.isCancelled
+        }
+        return inJob(job, async (trx) => {
+          const { isCancelled } = await own.move(trx, change)
           await alongside?.(trx)
           return isCancelled
-        }),
+        })
+      },
       /**
        * Ends the target with this step, and its job. The action may end with it, and the slots go to the next ones.
        * The state of a target that another attempt owns stays as it is. Returns null, or the order of the step that has
@@ -156,7 +154,7 @@ export async function openTargetLifecycle(deps: {
           const back = await endOwned(trx, begun, { order, end, explain })
           await alongside?.(trx)
           if (back === null) await job.complete(trx)
-          else await moveSteps(trx, begun, (steps, at) => startAt(steps, back, at))
+          else await own.move(trx, (steps, at) => startAt(steps, back, at))
           return back
         }),
       /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
@@ -204,9 +202,10 @@ export async function openTargetLifecycle(deps: {
           if (goesBack) return elsewhere
           throw elsewhere
         }
-        await moveSteps(trx, begun, (steps, at) => startAt(steps, start.order, at))
+        const own = ownSteps(job, begun, begun.steps)
+        await own.move(trx, (steps, at) => startAt(steps, start.order, at))
         // A cancellation waits for this transaction, so it cannot come before the watch.
-        const attempt = attemptOf(job, begun, start)
+        const attempt = attemptOf(job, begun, start, own)
         release = attempt.release
         return attempt
       })
@@ -281,15 +280,6 @@ export async function openTargetLifecycle(deps: {
   }
 }
 
-async function readSteps(trx: Transaction, targetId: number): Promise<StoredStep[]> {
-  const { steps } = await trx
-    .selectFrom('targets')
-    .select('steps')
-    .where('id', '=', targetId)
-    .executeTakeFirstOrThrow()
-  return steps
-}
-
 /**
  * A pass with the action of a target that has a slot and is not over; null when there is none. A held one runs nothing, and
  * has no slot.
@@ -328,7 +318,7 @@ async function beginAttempt(
 ): Promise<BegunTarget | null> {
   const opened = await openTarget(trx, targetId)
   if (!opened) return null
-  const { actionId, environmentId, pass, target } = opened
+  const { actionId, environmentId, pass, action, target } = opened
   const wasRunning = target.status === 'in-progress'
   const home = workerName && (await findHome(pass, { id: targetId, isRunning: wasRunning }, workerName))
   const isElsewhere = home && !home.isHere
@@ -346,52 +336,20 @@ async function beginAttempt(
       trx,
     )
   }
-  await assignSlots(pass, { actionIds: [actionId] }, enqueueTargets)
+  // No slot becomes free by this.
+  pass.moveAction(action, actionState(action.targets))
+  await pass.flush()
   const runsOn = isElsewhere ? sql`targets.worker_name` : sql`${workerName ?? null}`
-  const { rows } = await sql<{ attempt: number; isOurs: boolean; isCancelled: boolean }>`
+  const { rows } = await sql<Pick<BegunTarget, 'attempt' | 'isCancelled' | 'steps'> & { isOurs: boolean }>`
     update targets set attempt_key = ${key}, worker_name = ${runsOn}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
     from targets before join actions on actions.id = before.action_id
     where targets.id = ${targetId} and before.id = targets.id
-    returning targets.attempt, before.attempt_key is not distinct from ${key} as "isOurs",
+    returning targets.attempt, targets.steps, before.attempt_key is not distinct from ${key} as "isOurs",
       actions.cancelled_at is not null as "isCancelled"`.execute(trx)
   const { isOurs, ...begun } = rows[0]!
   const isReassigned = wasRunning && !isOurs
   const elsewhere = isElsewhere ? home.worker : null
   const isHomeOnline =
     elsewhere !== null && (await pass.workers()).some(({ name, draining }) => name === elsewhere && !draining)
-  const [steps] = await pass.steps([target])
-  return { ...begun, targetId, actionId, environmentId, steps: steps!, isReassigned, elsewhere, isHomeOnline }
-}
-
-/**
- * Moves the steps of a target that continues; returns whether its action was cancelled. Needs no lock on the
- * environment: nothing but steps changes, and only the attempt that owns the target writes them.
- */
-async function moveSteps(
-  trx: Transaction,
-  { targetId, attempt }: BegunTarget,
-  change: (steps: StoredStep[], at: string) => StoredStep[],
-): Promise<boolean> {
-  const { rows } = await sql<{ action_id: number; steps: StoredStep[]; at: string; isCancelled: boolean }>`
-    select t.action_id, t.steps, clock_timestamp()::timestamptz(3) as at, a.cancelled_at is not null as "isCancelled"
-    from targets t join actions a on a.id = t.action_id
-    where t.id = ${targetId} and t.attempt = ${attempt} and t.status = 'in-progress'
-    for no key update of t`.execute(trx)
-  const [row] = rows
-  if (!row) throw new JobReassignedError('move its steps')
-  const steps = change(row.steps, row.at)
-  const moves = stepMoves(row.steps, steps)
-  await sql`
-    with updated as (
-      update targets set steps = ${JSON.stringify(steps)}, updated_at = ${row.at} where id = ${targetId}
-    ), moved as (
-      insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
-      select ${targetId}, "order", previous, status, reason, ${row.at}
-      from json_to_recordset(${JSON.stringify(moves)}::json)
-        as move ("order" int, previous text, status text, reason text)
-      order by "order"
-    )
-    select pg_notify(${ACTIONS_CHANNEL}, ${`move ${row.action_id}`})`.execute(trx)
-  noteSteps(trx, moves)
-  return row.isCancelled
+  return { ...begun, targetId, actionId, environmentId, isReassigned, elsewhere, isHomeOnline }
 }

@@ -73,9 +73,10 @@ const COLUMNS = [
   'parent_id',
 ] as const
 
+/** The inner select hides the number of ids from the planner, as `anyId` does. */
 function findActions(ids: readonly string[]): RawBuilder<FoundAction> {
   return sql<FoundAction>`
-    with wanted as (select unnest(${ids}::bigint[]) as id)
+    with wanted as (select unnest((select ${ids}::bigint[])) as id)
     select ${sql.join(COLUMNS.map((column) => sql.ref(`a.${column}`)))},
       array(select c.id from actions c where c.parent_id = a.id order by c.id) as child_ids,
       (select ${HOOK_REQUEST} from hook_requests h where h.id = a.hook_request_id) as incoming,

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { fromKysely } from 'pg-boss'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Attempt, QueueCore } from './core.ts'
@@ -17,6 +17,8 @@ export type JobContext = {
    * through the reassignment of its job cannot write. For every write but the last.
    */
   hold(trx: Transaction): Promise<void>
+  /** What `hold` does, as a part of another statement: a subquery with one row, or none when the attempt was lost. */
+  held: RawBuilder<unknown>
   /** Completes the job in `trx`, atomically with the handler's last writes. Throws when the attempt was lost. */
   complete(trx: Transaction): Promise<void>
 }
@@ -48,16 +50,18 @@ export function createContext(
   signal: AbortSignal,
   { onComplete, isDraining }: { onComplete: () => void; isDraining: () => boolean },
 ): JobContext {
+  const held = sql`
+    select 1 from queue.job
+    where name = ${job} and id = ${attempt.id} and retry_count = ${attempt.retryCount} and state = 'active'
+    for share`
   return {
     jobId: attempt.id,
     attempt: attempt.retryCount + 1,
     signal,
     isDraining,
+    held,
     async hold(trx) {
-      const { rows } = await sql`
-        select 1 from queue.job
-        where name = ${job} and id = ${attempt.id} and retry_count = ${attempt.retryCount} and state = 'active'
-        for share`.execute(trx)
+      const { rows } = await held.execute(trx)
       if (rows.length === 0) throw new AttemptLostError(job)
     },
     async complete(trx) {
