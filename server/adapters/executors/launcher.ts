@@ -1,12 +1,13 @@
 // The launcher is a bash that executes orders, line by line, and reports. Gantry itself does not fork for a command:
 // for a process of its size that takes longer than the command, and blocks everything else meanwhile.
 //
-// `view` prepares a mount namespace in which the files of Gantry are hidden, and keeps it open; `run` starts a
-// command in a copy of one. Nothing that the launcher starts can gain privileges by executing a program.
+// `view` prepares a mount namespace in which the files of Gantry are hidden, and keeps it open; `room` makes a process
+// namespace in a copy of one, with a keeper as its first process; `run` starts a command in a room. Nothing that the launcher
+// starts can gain privileges by executing a program.
 //
 //   launcher ─┬─ view: bash, gone when the launcher has opened its namespaces
-//             └─ one for each command ─┬─ nsenter, unshare ── keeper
-//                                      └─ nsenter ── setsid ── the command, in its own session
+//             ├─ one for each room ── nsenter, unshare ── keeper
+//             └─ one for each command ── nsenter ── setsid ── the command, in its own session
 //
 // Under an ordinary account, mounting takes a user namespace. Views and keepers are in it, with all capabilities
 // there. The command is in another one inside of it: it has none, and cannot trace a process outside of its own.
@@ -57,20 +58,23 @@ if [ $as = root ]; then
 fi
 echo ready; read -r`
 
-// Descriptors 6 and 7 are the namespaces of the view.
-// USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go; after a SIGTERM they keep
-// their grace period. Bash does not notice a signal between its last check for signals and the moment at which
-// `read` waits, and USR2 often follows USR1 closely: both are repeated, and each is handled once.
+// Descriptors 6 and 7 are the namespaces of the view, 4 takes reports.
+// USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go, and the room with them; after a
+// SIGTERM they keep their grace period. TERM: the same, but the room is used again, unless something is left in it that is
+// not a process, or USR1 came: a command can send it, too.
+// Bash does not notice a signal between its last check for signals and the moment at which `read` waits, and USR2 often
+// follows USR1 closely: both are repeated, and each is handled once.
 const KEEPER = [
   'exec 6<&- 7<&-',
   'if [ $0 = root ]; then for f in /proc/sys /proc/sysrq-trigger; do [ -e $f ] && { mount -o bind,ro $f $f || exit; }; done; fi',
   'trap "trap \\"\\" USR1; t=1; kill -TERM -1" USR1',
   'trap "trap \\"\\" USR1 USR2; while [ \\$t ] && kill -0 -1 && { read -r -t 0.02; ((\\$? > 128)); }; do :; done; exit" USR2',
+  'trap "[ \\$t ] && exit; while kill -KILL -1; do read -r -t 0.01; ((\\$? > 128)) || exit; done; for f in /proc/sysvipc/*; do { read -r; read -r; } <\\$f && exit; done; echo clean $1 0 >&4" TERM',
   'echo ready; exec >&- 2>&-; read -r',
 ].join('; ')
 
 // Descriptor 3 is a pipe on which nothing is ever sent: its end means that Gantry is dead.
-// Descriptor 5 reports when the namespace is ready, and ends when nothing in it is alive.
+// Descriptor 5 reports when the room is ready, and ends when nothing in it is alive.
 // Opening one end of a pipe waits for the other, unless it is opened for both first: Gantry may be dead by now.
 // setsid reports a signal by an error message, with the number as exit code; bash would make 137 of both.
 // Without job control, bash makes background commands ignore SIGINT, and all that they start.
@@ -99,26 +103,30 @@ forget() {
   fd=\${USERS[$1]}; [ $fd ] && exec {fd}<&-
   unset "MOUNTS[$1]" "USERS[$1]"
 }
-run() {
-  local id=$1 in=/proc/$PPID/fd/$2 out=/proc/$PPID/fd/$3 view=$4 as=$5 said keeper code=1; shift 5
+room() {
+  local id=$1 view=$2 as=$3 said keeper
   exec 6<&\${MOUNTS[$view]} 7<&\${USERS[$view]}
   close_views
-  exec </dev/null 5< <(exec "\${UNSHARE[@]}" $as <&3 3<&- 2>&1) 6<&- 7<&-
+  exec 4>&1
+  exec </dev/null 5< <(exec "\${UNSHARE[@]}" $as $id <&3 3<&- 2>&1) 6<&- 7<&-
   read -r -u 5 said
   if [ "$said" = ready ]; then
     read -r keeper </proc/$!/task/$!/children
     echo "at $id $keeper"
-    while [ "$1" != -- ]; do export "$1"; shift; done; shift
-    said=$(
-      exec 6<>"$in" 7<>"$out" 8<"$in" 9>"$out"
-      exec "\${NSENTER[@]}" --target=$keeper "$@" "\${COMMAND[@]}" 2>&1 <&8 >&9 3<&- 5<&- 6<&- 7<&- 8<&- 9<&-
-    )
-    code=$?
-    while kill -USR2 $keeper; read -r -t 0.5 -u 5; (($? > 128)); do :; done
-  else
-    read -r -u 5
   fi
-  report ended $id "$code $said"
+  read -r -u 5
+  report gone $id "0 $said"
+}
+run() {
+  local id=$1 in=/proc/$PPID/fd/$2 out=/proc/$PPID/fd/$3 keeper=$4 said; shift 4
+  exec </dev/null
+  close_views
+  while [ "$1" != -- ]; do export "$1"; shift; done; shift
+  said=$(
+    exec 6<>"$in" 7<>"$out" 8<"$in" 9>"$out"
+    exec "\${NSENTER[@]}" --target=$keeper "$@" "\${COMMAND[@]}" 2>&1 <&8 >&9 3<&- 6<&- 7<&- 8<&- 9<&-
+  )
+  report ended $id "$? $said"
 }
 while read -r line; do eval "$line"; done
 wait`
@@ -193,7 +201,7 @@ export function startLauncher(tools: LocalTools) {
   onLines(output, (line) => {
     const [word = '', id, number, ...rest] = line.split(' ')
     const listen = listeners.get(Number(id))
-    if (word !== 'at') listeners.delete(Number(id))
+    if (word !== 'at' && word !== 'clean') listeners.delete(Number(id))
     listen?.({ word, id: Number(id), number: Number(number), rest: rest.join(' ') })
   })
   let ids = 0
@@ -208,5 +216,13 @@ export function startLauncher(tools: LocalTools) {
     tell: (line: string) => void input.write(`${line}\n`),
     gone,
     end: () => void input.end(),
+  }
+}
+
+export function signalIfAlive(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has just ended.
   }
 }

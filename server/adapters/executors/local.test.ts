@@ -5,6 +5,7 @@ import type { Containment, LocalExecutor } from './local.ts'
 import type { LocalAccount } from './local-account.ts'
 import { testBehavior } from './test-behavior.ts'
 import {
+  cancelAt,
   childrenOf,
   commandLineOf,
   descendantsOf,
@@ -105,6 +106,79 @@ test('in a namespace, not even a process without any trace of its origin escapes
   const daemon = `(env -i setsid bash -c 'exec -a "$0" sleep 1000' ${token} </dev/null >/dev/null 2>&1 &)`
   await run(local, `${daemon}; until grep -qsa ^${token} /proc/[0-9]*/cmdline; do sleep 0.02; done`)
   assert.deepEqual(processesNamed(token), [])
+})
+
+describe('a room that is used again', () => {
+  const ROOM = 'stat -Lc %i /proc/self/ns/pid'
+  const runAll = async (local: LocalExecutor, commands: string[], runAsUser: string | null = null) => {
+    const outputs: string[] = []
+    for (const command of commands) outputs.push((await run(local, command, { runAsUser })).output)
+    return outputs
+  }
+
+  test('is one of few, however many commands follow each other', async (t) => {
+    const rooms = await runAll(await openIn('namespace', t), Array(8).fill(ROOM))
+    assert.ok(new Set(rooms).size <= 3, rooms.join(''))
+  })
+
+  test('has no process of the command before, however it detached itself', async (t) => {
+    const local = await openIn('namespace', t)
+    const token = `sleeper-${randomUUID()}`
+    const seen: string[] = []
+    for (let number = 0; number < 4; number += 1) {
+      const { output } = await run(local, `${ROOM}; ls -d /proc/[0-9]* | wc -l`)
+      const [room, processes] = output.trim().split('\n')
+      seen.push(room!)
+      // The keeper, setsid and bash, ls and wc.
+      assert.ok(Number(processes) <= 6, output)
+      const left = await run(local, `${ROOM}; ${START_DAEMONS}`, { environment: { TOKEN: token } })
+      seen.push(left.output.split('\n')[0]!)
+      assert.deepEqual(processesNamed(token), [])
+    }
+    assert.ok(new Set(seen).size < seen.length, seen.join(' '))
+  })
+
+  test('has no shared memory, semaphores or message queues of the command before', async (t) => {
+    const local = await openIn('namespace', t)
+    for (const kind of ['--shmem 4096', '--semaphore 1', '--queue']) {
+      const left = await run(local, `${ROOM}; ipcmk ${kind} >/dev/null`)
+      const rooms = await runAll(local, Array(4).fill(`${ROOM}; cat /proc/sysvipc/* | wc -l`))
+      for (const output of rooms) {
+        const [room, lines] = output.trim().split('\n')
+        assert.notEqual(room, left.output.trim(), kind)
+        assert.equal(lines, '3', kind)
+      }
+    }
+  })
+
+  test('is not used again after a command that was ended', async (t) => {
+    const local = await openIn('namespace', t)
+    const { signal, onOutput, output } = cancelAt('\n')
+    await run(local, `${ROOM}; sleep 1000`, { signal, onOutput })
+    const rooms = await runAll(local, Array(4).fill(ROOM))
+    assert.ok(!rooms.includes(output()), rooms.join(''))
+  })
+
+  test('is not used again when a command has meddled with its keeper', async (t) => {
+    const local = await openIn('namespace', t)
+    const user = asRoot ? 'root' : null
+    const [room] = await runAll(local, [`${ROOM}; trap '' TERM; kill -USR1 1`], user)
+    const later = await runAll(local, Array(4).fill(ROOM), user)
+    assert.ok(!later.includes(room!), later.join(''))
+  })
+
+  test('that was killed while nothing ran in it is replaced', async (t) => {
+    const local = await openIn('namespace', t)
+    await runAll(local, [ROOM, ROOM, ROOM])
+    const keepers = descendantsOf(process.pid).filter((pid) => commandLineOf(pid).includes('/proc/sysvipc'))
+    for (const pid of keepers) process.kill(pid, 'SIGKILL')
+    // The first one may be the prewarmed one, which was killed with its room.
+    const outputs = await runAll(local, Array(4).fill('echo hello'))
+    assert.ok(
+      outputs.slice(1).every((output) => output === 'hello\n'),
+      outputs.join(''),
+    )
+  })
 })
 
 test('a command that kills its guard is ended by another', async (t) => {

@@ -1,14 +1,15 @@
-// Local commands in namespaces of their own. The kernel ends everything in a process namespace together with its
-// first process, the keeper, whatever a command does to detach itself; and a command sees neither the processes
-// nor the files of Gantry: see launcher.ts and hidden.ts.
+// Local commands in namespaces, each in a room that no other command is in: whatever it does to detach itself, nothing of
+// it is left when the next one starts; and a command sees neither the processes nor the files of Gantry: see launcher.ts,
+// room.ts and hidden.ts.
 
 import { constants } from 'node:os'
-import { type CommandEnd, unreachable } from './executor.ts'
+import { type CommandEnd, impossible, unreachable } from './executor.ts'
 import type { View } from './hidden.ts'
 import { type Launcher, type Report, startLauncher, viewArguments } from './launcher.ts'
 import { type LocalBackend, type LocalTools, type SwitchTo, setprivArguments } from './local-backend.ts'
 import { createPipeMaker } from './pipes.ts'
 import { quote } from './preamble.ts'
+import { openRoom, type Room } from './room.ts'
 import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
 
 // Bash remembers every process that it ever started, and gets slower by it.
@@ -17,13 +18,15 @@ const MAX_ORDERS = 300
 // A view does not show what is mounted on the machine later, so it must not grow old.
 const VIEW_FOR_MS = 5_000
 
-// A keeper may miss a signal: see launcher.ts.
-const REPEAT_MS = 500
+/** Of one view and account. */
+const MAX_FREE_ROOMS = 4
 
 type PreparedView = {
   launcher: Launcher
   number: Promise<number | { problem: string }>
   timer: NodeJS.Timeout
+  /** Rooms in which nothing runs, by the account that they are for. */
+  free: Map<string, Room[]>
   /** False when its launcher is about to forget it, or to end. */
   isUsable: boolean
 }
@@ -76,6 +79,7 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
     views.delete(key)
     clearTimeout(view?.timer)
     if (view) view.isUsable = false
+    for (const room of [...(view?.free.values() ?? [])].flat()) void room.kill()
     return view
   }
 
@@ -91,52 +95,62 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
       const made = discardView(key) && (await number)
       if (typeof made === 'number') by.tell(`forget ${made}`)
     }
-    const prepared = { launcher: by, number, timer: setTimeout(forget, VIEW_FOR_MS).unref(), isUsable: true }
+    const timer = setTimeout(forget, VIEW_FOR_MS).unref()
+    const prepared = { launcher: by, number, timer, free: new Map(), isUsable: true }
     views.set(key, prepared)
     number.then((made) => typeof made !== 'number' && views.get(key) === prepared && discardView(key))
     return prepared
   }
 
+  /** In a view of these files, for this account. */
+  async function findRoom(view: View, account: string, asRoot: boolean) {
+    for (;;) {
+      const prepared = prepareView(view, asRoot)
+      const number = await prepared.number
+      if (typeof number !== 'number') return unreachable(`local steps cannot be isolated: ${number.problem}`)
+      if (!prepared.isUsable) continue
+      const known = prepared.free.get(account) ?? []
+      prepared.free.set(account, known)
+      const free = known.splice(0).filter((room) => room.isAlive())
+      const room = free.pop() ?? (await openRoom(prepared.launcher, number, asRoot ? 'root' : 'account'))
+      known.push(...free)
+      if ('problem' in room) return impossible(room.problem)
+      if (prepared.isUsable) return { prepared, room, free: known }
+      void room.kill()
+    }
+  }
+
   return {
     async launch({ switchTo, environment, view }) {
-      const asRoot = switchTo?.uid === 0
       const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
+      const account = accountArguments(tools, switchTo).map(quote)
       launcher()
-      let prepared = prepareView(view, asRoot)
-      let number = await prepared.number
-      while (typeof number === 'number' && !prepared.isUsable) {
-        prepared = prepareView(view, asRoot)
-        number = await prepared.number
-      }
-      if (typeof number !== 'number') {
+      const found = await findRoom(view, account.join(' '), switchTo?.uid === 0)
+      if ('kind' in found) {
         stdin.destroy()
         stdout.destroy()
         handedOver()
-        return unreachable(`local steps cannot be isolated: ${number.problem}`)
+        return found
       }
+      const { prepared, room, free } = found
       const variables = Object.entries(environment).map(([name, value]) => quote(`${name}=${value}`))
-      const account = accountArguments(tools, switchTo).map(quote)
-      const start = [commandStdin, commandStdout, number, asRoot ? 'root' : 'account']
-      const words = [...start, ...variables, '--', ...account].join(' ')
+      const words = [commandStdin, commandStdout, room.keeper, ...variables, '--', ...account].join(' ')
       const ended = Promise.withResolvers<CommandEnd>()
       let startupError = ''
-      let keeper: number | undefined
-      let pending: 'SIGUSR1' | 'SIGKILL' | undefined
-      let repeating: NodeJS.Timeout | undefined
-      const signal = (name: typeof pending) => {
-        pending = name
-        if (keeper !== undefined && name) signalIfAlive(keeper, name)
+      let state: 'running' | 'terminated' | 'leaving' | 'over' = 'running'
+      const leave = async () => {
+        if (state === 'terminated') return room.end()
+        state = 'leaving'
+        const isClean = await room.clean()
+        if (isClean && prepared.isUsable && free.length < MAX_FREE_ROOMS) free.push(room)
+        else void room.kill()
       }
       prepared.launcher.order(
         (id) => `run ${id} ${words} &`,
-        (report) => {
-          if (report?.word === 'at') {
-            keeper = report.number
-            signal(pending)
-            return
-          }
-          keeper = undefined
+        async (report) => {
           handedOver()
+          await leave()
+          state = 'over'
           const signalled = report && signalOf(report)
           if (!report) ended.resolve(unreachable('the launcher of local commands was killed'))
           else if (signalled) ended.resolve({ kind: 'signalled', signal: signalled })
@@ -153,13 +167,15 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
         onStarted: handedOver,
         startupError: () => startupError,
         async terminate() {
-          signal('SIGUSR1')
-          repeating = setInterval(signal, REPEAT_MS, 'SIGUSR1')
-          await ended.promise.finally(() => clearInterval(repeating))
+          if (state === 'running') {
+            state = 'terminated'
+            room.terminate()
+          }
+          await ended.promise
         },
         async kill() {
-          clearInterval(repeating)
-          signal('SIGKILL')
+          if (state === 'over') return
+          if (state !== 'leaving') void room.kill()
           await waitAtMost(KILL_TIMEOUT_MS, ended.promise)
         },
       }
@@ -214,12 +230,4 @@ function signalOf({ number, rest }: Report): string | undefined {
   if (!/setsid: child \d+ did not exit normally/.test(rest)) return undefined
   // The highest bit marks a core dump.
   return SIGNALS.get(number & 127) ?? 'unknown signal'
-}
-
-function signalIfAlive(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // It has just ended.
-  }
 }

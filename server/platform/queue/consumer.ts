@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Job } from 'pg-boss'
 import type { Attempt, WorkerDeps } from './core.ts'
-import { fetchGroup } from './fetch-group.ts'
+import { fetchJobs } from './fetch-jobs.ts'
 import { affectedIds, createContext, type JobHandler } from './handler.ts'
 import { repeat } from './repeat.ts'
 import { type RunningAttempt, runAttempt } from './run-attempt.ts'
@@ -59,7 +59,7 @@ export function startConsumer(
       }
       await rest()
       jobsReady.clear()
-      const fetched = await fetchJobs(capacity)
+      const fetched = await fetch(capacity)
       fetched.forEach(finishing.signal.aborted || isDraining ? handBackUnstarted : start)
       if (fetched.length < capacity && !finishing.signal.aborted) await jobsReady.wait(await idleMs())
     }
@@ -73,12 +73,12 @@ export function startConsumer(
     lastFetch = performance.now()
   }
 
-  async function fetchJobs(batchSize: number): Promise<Job<unknown>[]> {
-    const fetch = () =>
-      group === undefined
+  async function fetch(batchSize: number): Promise<Job<unknown>[]> {
+    const fetchNext = () =>
+      definition.unique
         ? queue.boss.fetch<unknown>(job, { batchSize })
-        : fetchGroup(queue, job, group, batchSize)
-    return retry(`fetch ${job}`, fetch, finishing.signal).catch((error) => {
+        : fetchJobs(queue, job, group ?? null, batchSize)
+    return retry(`fetch ${job}`, fetchNext, finishing.signal).catch((error) => {
       if (!finishing.signal.aborted) log.error({ err: error, job }, 'fetching jobs failed')
       return []
     })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sql } from 'kysely'
-import { fetchGroup } from './fetch-group.ts'
+import { fetchJobs } from './fetch-jobs.ts'
 import { createTestQueue } from './test-queue.ts'
 
 const JOB = 'targets.run'
@@ -25,19 +25,25 @@ async function openQueue(t: test.TestContext) {
 test('a worker fetches the jobs of its group, and those of none', async (t) => {
   const { queue, add, idsOf } = await openQueue(t)
   await add('m1', 'm2', null, 'm1')
-  assert.deepEqual(idsOf(await fetchGroup(queue, JOB, 'm1', 10)), [0, 2, 3])
-  assert.deepEqual(idsOf(await fetchGroup(queue, JOB, 'm1', 10)), [])
-  assert.deepEqual(idsOf(await fetchGroup(queue, JOB, 'm2', 10)), [1])
+  assert.deepEqual(idsOf(await fetchJobs(queue, JOB, 'm1', 10)), [0, 2, 3])
+  assert.deepEqual(idsOf(await fetchJobs(queue, JOB, 'm1', 10)), [])
+  assert.deepEqual(idsOf(await fetchJobs(queue, JOB, 'm2', 10)), [1])
+})
+
+test('a worker without a group fetches all', async (t) => {
+  const { queue, add, idsOf } = await openQueue(t)
+  await add('m1', null, 'm2')
+  assert.deepEqual(idsOf(await fetchJobs(queue, JOB, null, 10)), [0, 1, 2])
 })
 
 test('it fetches no more than it asked for, and nothing that is not due', async (t) => {
   const { queue, add, idsOf } = await openQueue(t)
   await add(null, null, null)
-  assert.equal((await fetchGroup(queue, JOB, 'm1', 2)).length, 2)
+  assert.equal((await fetchJobs(queue, JOB, 'm1', 2)).length, 2)
   await sql`update queue.job set start_after = queue.job_now() + interval '1 hour' where state < 'active'`.execute(
     queue.db,
   )
-  assert.deepEqual(idsOf(await fetchGroup(queue, JOB, 'm1', 2)), [])
+  assert.deepEqual(idsOf(await fetchJobs(queue, JOB, 'm1', 2)), [])
 })
 
 test('it leaves a job as a fetch of pg-boss does, at first and again', async (t) => {
@@ -52,7 +58,7 @@ test('it leaves a job as a fetch of pg-boss does, at first and again', async (t)
     assert.deepEqual(rows[0]!.job, rows[1]!.job)
   }
   for (const attempt of [0, 1]) {
-    const [own] = await fetchGroup(queue, JOB, 'm1', 1)
+    const [own] = await fetchJobs(queue, JOB, 'm1', 1)
     const [theirs] = await queue.boss.fetch(JOB, { batchSize: 1 })
     assert.equal(own!.retryCount, attempt)
     assert.equal(theirs!.retryCount, attempt)
