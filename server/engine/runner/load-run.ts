@@ -97,7 +97,8 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
       (select json_agg(json_build_object('order', (step ->> 'order')::int, 'name', p.name, 'builtIn', p.built_in,
           'command', p.command, 'runAsUser', p.run_as_user, 'timeoutSeconds', p.timeout_seconds,
           'idempotent', p.idempotent, 'healthCheck', p.health_check) order by (step ->> 'order')::int)
-        from jsonb_array_elements(t.steps) as step join pipeline_steps p on p.id = (step ->> 'step_id')::bigint
+        from jsonb_array_elements(t.steps) as step
+        join pipeline_steps p on p.pipeline_id = a.pipeline_id and p.id = (step ->> 'step_id')::bigint
       ) as steps,
       (jsonb_path_query_first(t.steps, '$[*] ? (@.step_id == null)') ->> 'order')::int as "revertOrder",
       jsonb_array_length(t.steps) as "stepCount",

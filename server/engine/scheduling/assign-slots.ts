@@ -84,7 +84,6 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
     if (needsSlot(action) && pipelineIds.includes(action.pipelineId))
       pass.moveAction(action, WAITING_FOR_PIPELINE)
   }
-  await pass.flush()
   await moveRestToWaiting(pass, pipelineIds)
 }
 
@@ -212,8 +211,9 @@ async function serverSlots(trx: Transaction, serverIds: number[]): Promise<Serve
  * skipped, with their own children. Returns those that are queued now.
  */
 async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAction[]> {
-  await pass.flush()
   const ended = new Map(pass.loaded().flatMap((one) => (isEnd(one.status) ? [[one.id, one.status]] : [])))
+  if (ended.size === 0) return []
+  await pass.flush()
   const { rows } = await sql<{ id: number }>`
     select id from actions where parent_id = ${anyId([...ended.keys()])} and status = 'pending'`.execute(
     pass.trx,

@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import { recordEvents } from '#model/events/fan-out.ts'
@@ -28,10 +28,6 @@ export async function storeMoves(trx: Transaction, at: string, moves: Moves): Pr
   await storeActions(trx, at, moves)
   noteTargets(trx, moves.targets)
   noteActions(trx, at, moves.actions)
-  await notifyWatchers(trx, [
-    ...moves.actions.map(({ action }) => action.id),
-    ...moves.targets.map(({ target }) => target.actionId),
-  ])
 }
 
 // Each update names the ids as well: they are looked up by their key, however large the table is and whatever the
@@ -46,23 +42,26 @@ async function storeTargets(trx: Transaction, at: string, moves: Moves['targets'
     completedAt: isEnd(target.status) ? at : null,
     steps: steps.get(target),
   }))
-  await sql`
-    update targets set status = moved.status, status_reason_code = moved.reason, started_at = moved."startedAt",
-      completed_at = moved."completedAt", steps = coalesce(moved.steps, targets.steps), updated_at = ${at}
-    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
-      (id bigint, status text, reason text, "startedAt" timestamptz, "completedAt" timestamptz, steps jsonb)
-    where targets.id = moved.id and targets.id = any(${targets.map(({ id }) => id)}::bigint[])`.execute(trx)
   // Of a target, then of its steps; a missing `order` becomes null.
   const rows = moves.flatMap(({ target, stepMoves, previous, status, reason }) =>
     [{ previous, status, reason }, ...stepMoves].map((move) => ({ target_id: target.id, ...move })),
   )
   await sql`
-    insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
-    select target_id, step_order, previous, status, reason, ${at}
-    from rows from (json_to_recordset(${JSON.stringify(rows)}::json) as
-      (target_id bigint, "order" int, previous text, status text, reason text)) with ordinality as
-      moved (target_id, step_order, previous, status, reason, n)
-    order by n`.execute(trx)
+    with updated as (
+      update targets set status = moved.status, status_reason_code = moved.reason, started_at = moved."startedAt",
+        completed_at = moved."completedAt", steps = coalesce(moved.steps, targets.steps), updated_at = ${at}
+      from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+        (id bigint, status text, reason text, "startedAt" timestamptz, "completedAt" timestamptz, steps jsonb)
+      where targets.id = moved.id and targets.id = ${anyId(targets.map(({ id }) => id))}
+    ), moved as (
+      insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
+      select target_id, step_order, previous, status, reason, ${at}
+      from rows from (json_to_recordset(${JSON.stringify(rows)}::json) as
+        (target_id bigint, "order" int, previous text, status text, reason text)) with ordinality as
+        moved (target_id, step_order, previous, status, reason, n)
+      order by n
+    )
+    ${notifyWatchers(targets.map(({ actionId }) => actionId))}`.execute(trx)
 }
 
 async function storeActions(trx: Transaction, at: string, { slotted, actions: moves }: Moves): Promise<void> {
@@ -73,11 +72,14 @@ async function storeActions(trx: Transaction, at: string, { slotted, actions: mo
     completedAt: isEnd(action.status) ? at : null,
   }))
   await sql`
-    update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved."hasSlot",
-      started_at = moved."startedAt", completed_at = moved."completedAt", updated_at = ${at}
-    from json_to_recordset(${JSON.stringify(changed)}::json) as moved
-      (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
-    where actions.id = moved.id and actions.id = any(${actions.map(({ id }) => id)}::bigint[])`.execute(trx)
+    with updated as (
+      update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved."hasSlot",
+        started_at = moved."startedAt", completed_at = moved."completedAt", updated_at = ${at}
+      from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+        (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
+      where actions.id = moved.id and actions.id = ${anyId(actions.map(({ id }) => id))}
+    )
+    ${notifyWatchers(moves.map(({ action }) => action.id))}`.execute(trx)
   await recordMoves(
     trx,
     at,
@@ -110,10 +112,7 @@ export async function storeWaiting(
     at,
     inOrder.map((row) => ({ ...row, ...waiting, previous: 'queued' })),
   )
-  await notifyWatchers(
-    trx,
-    inOrder.map(({ id }) => id),
-  )
+  if (rows.length > 0) await notifyWatchers(inOrder.map(({ id }) => id)).execute(trx)
   noteWaiting(trx, rows.length)
   return rows.length
 }
@@ -132,10 +131,8 @@ function recordMoves(trx: Transaction, at: string, moves: readonly ActionMove[])
   return recordEvents(trx, at, events)
 }
 
-async function notifyWatchers(trx: Transaction, actionIds: readonly number[]): Promise<void> {
+/** The end of a statement. */
+function notifyWatchers(actionIds: readonly number[]): RawBuilder<unknown> {
   const messages = [...new Set(actionIds)].map((id) => `move ${id}`)
-  if (messages.length === 0) return
-  await sql`select pg_notify(${ACTIONS_CHANNEL}, message) from unnest(${messages}::text[]) as message`.execute(
-    trx,
-  )
+  return sql`select pg_notify(${ACTIONS_CHANNEL}, message) from unnest((select ${messages}::text[])) as message`
 }

@@ -327,20 +327,18 @@ async function beginAttempt(
     await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
     return null
   }
-  if (!wasRunning) {
-    pass.moveTarget(target, { status: 'in-progress', reason: 'IN_PROGRESS' })
-    await sql`
-      insert into used_credits (environment_id, month, target_runs)
-      values (${environmentId}, date_trunc('month', ${pass.at}::timestamptz at time zone 'UTC')::date, 1)
-      on conflict (environment_id, month) do update set target_runs = used_credits.target_runs + 1`.execute(
-      trx,
-    )
-  }
+  if (!wasRunning) pass.moveTarget(target, { status: 'in-progress', reason: 'IN_PROGRESS' })
   // No slot becomes free by this.
   pass.moveAction(action, actionState(action.targets))
   await pass.flush()
   const runsOn = isElsewhere ? sql`targets.worker_name` : sql`${workerName ?? null}`
   const { rows } = await sql<Pick<BegunTarget, 'attempt' | 'isCancelled' | 'steps'> & { isOurs: boolean }>`
+    with used as (
+      insert into used_credits (environment_id, month, target_runs)
+      select ${environmentId}, date_trunc('month', ${pass.at}::timestamptz at time zone 'UTC')::date, 1
+      where not ${wasRunning}::boolean
+      on conflict (environment_id, month) do update set target_runs = used_credits.target_runs + 1
+    )
     update targets set attempt_key = ${key}, worker_name = ${runsOn}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
     from targets before join actions on actions.id = before.action_id
     where targets.id = ${targetId} and before.id = targets.id

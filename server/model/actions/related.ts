@@ -15,11 +15,16 @@ export type Related = {
 
 export const NOTHING_RELATED: Related = { latest: null, live: null, lastUse: null }
 
-/** Statuses are listed so that the index (pipeline_id, status, id) finds the newest of each at once. */
+const ALL_STATUSES = sql.join(Object.keys(STATUSES).map((status) => sql.lit(status)))
+
+/**
+ * Statuses are listed so that the index (pipeline_id, status, id) finds the newest of each at once. As a parameter, they
+ * would be counted anew, and the statement planned, each time it runs.
+ */
 export function newestDeploymentOf(applicationId: RawBuilder<unknown>): RawBuilder<number | null> {
   return sql`(
     select max(newest.id) from (
-      select p.id as pipeline_id, s.status from pipelines p, unnest(${Object.keys(STATUSES)}::text[]) as s (status)
+      select p.id as pipeline_id, s.status from pipelines p, unnest(array[${ALL_STATUSES}]) as s (status)
       where p.application_id = ${applicationId} and p.operation = 'deploy'
     ) as partition, lateral ${newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest)`
 }
@@ -53,6 +58,8 @@ export async function loadRelated(
   const { rows } = await sql<Related & { id: number }>`
     select wanted.id, ${liveActionOf(sql`wanted.id`)} as live,
       ${newestDeploymentOf(sql`wanted.id`)} as latest, ${newestUseOf(sql`wanted.credential_id`)} as "lastUse"
-    from unnest(${ids}::bigint[], ${credentialIds}::bigint[]) as wanted (id, credential_id)`.execute(db)
+    from unnest((select ${ids}::bigint[]), (select ${credentialIds}::bigint[])) as wanted (id, credential_id)`.execute(
+    db,
+  )
   return byId(rows)
 }
