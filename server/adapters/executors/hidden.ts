@@ -109,12 +109,7 @@ export async function viewFor(
   // A database that was restarted has another socket.
   const now = await Promise.all(hidden.map((one) => (one.isSocket ? identify(one.path) : one)))
   const present = now.filter((one) => one !== undefined)
-  const everywhere = outermost(
-    present.flatMap((one) => [
-      one,
-      ...otherPathsOf(mounts, one.path).map((path) => ({ ...one, path, isAlias: true })),
-    ]),
-  )
+  const everywhere = hideEverywhere(hidden, present, mounts)
   if (root === null) return { hidden: everywhere, root: null }
   const placed = await locateRoot({ home }, hidden, root)
   if (placed.kind !== 'hidden') return placed.kind === 'visible' ? { hidden: everywhere, root: null } : placed
@@ -122,6 +117,20 @@ export async function viewFor(
   if (!source) return { kind: 'refused', message: `${root} does not exist and cannot be created` }
   if (!source.isFolder) return { kind: 'refused', message: `${root} is not a folder` }
   return { hidden: everywhere, root: { path: placed.path, source: placed.source, id: source.id } }
+}
+
+/** The last result for each list: most often nothing has been mounted since, and no socket is another. */
+const lastHidden = new WeakMap<readonly Hidden[], { key: string; everywhere: Hidden[] }>()
+
+function hideEverywhere(all: readonly Hidden[], present: readonly Hidden[], mounts: string): Hidden[] {
+  const key = JSON.stringify([mounts, present.map(({ path, id }) => [path, id])])
+  const last = lastHidden.get(all)
+  if (last?.key === key) return last.everywhere
+  const aliasesOf = (one: Hidden) =>
+    otherPathsOf(mounts, one.path).map((path) => ({ ...one, path, isAlias: true }))
+  const everywhere = outermost(present.flatMap((one) => [one, ...aliasesOf(one)]))
+  lastHidden.set(all, { key, everywhere })
+  return everywhere
 }
 
 /** Whether a server may have this root, which need not exist yet. */
