@@ -165,6 +165,20 @@ for (const account of asRoot ? (['root', 'ordinary'] as const) : (['ordinary'] a
       assert.match(ran.output, /^not a tty\nptmx\n.*\/dev\/tty: No such device or address\n\?/)
     })
 
+    test('it cannot change settings of the kernel, not even those of its own namespaces', async () => {
+      const settings = [
+        'kernel/shmmni',
+        'kernel/msgmax',
+        'kernel/sem',
+        'fs/mqueue/queues_max',
+        'kernel/pid_max',
+      ]
+      const write = settings.map((name) => `{ cat /proc/sys/${name} >/proc/sys/${name} && echo written; }`)
+      const { output } = await attack(`${write.join('; ')}; echo over`)
+      assert.doesNotMatch(output, /written/)
+      assert.match(output, /\nover\n$/)
+    })
+
     test("it cannot change Gantry's own code", async () => {
       const { checkout } = world
       const ran = await attack(`touch ${checkout}/server/x ${checkout}/x; ls -A ${checkout}; echo over`)

@@ -55,7 +55,7 @@ const SHARED_FOLDERS = [
   '/usr',
 ]
 
-/** Every command has its own: what it writes there is gone when it ends. */
+/** Not those of the machine: what a command writes there is gone a few seconds later. */
 const OF_EACH_COMMAND = ['/dev/shm', '/dev/pts']
 
 /** D-Bus and systemd of logged-in users: they start programs outside of any isolation. */

@@ -1,12 +1,12 @@
 // The launcher is a bash that executes orders, line by line, and reports. Gantry itself does not fork for a command:
 // for a process of its size that takes longer than the command, and blocks everything else meanwhile.
 //
-// `view` prepares a mount namespace in which the files of Gantry are hidden, and keeps it open; `room` makes a process
-// namespace in a copy of one, with a keeper as its first process; `run` starts a command in a room. Nothing that the launcher
+// `view` prepares a mount namespace in which the files of Gantry are hidden, and keeps it open; `sandbox` makes a process
+// namespace in a copy of one, with a keeper as its first process; `run` starts a command in a sandbox. Nothing that the launcher
 // starts can gain privileges by executing a program.
 //
 //   launcher ─┬─ view: bash, gone when the launcher has opened its namespaces
-//             ├─ one for each room ── nsenter, unshare ── keeper
+//             ├─ one for each sandbox ── nsenter, unshare ── keeper
 //             └─ one for each command ── nsenter ── setsid ── the command, in its own session
 //
 // Under an ordinary account, mounting takes a user namespace. Views and keepers are in it, with all capabilities
@@ -58,23 +58,25 @@ if [ $as = root ]; then
 fi
 echo ready; read -r`
 
-// Descriptors 6 and 7 are the namespaces of the view, 4 takes reports.
-// USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go, and the room with them; after a
-// SIGTERM they keep their grace period. TERM: the same, but the room is used again, unless something is left in it that is
-// not a process, or USR1 came: a command can send it, too.
+// Arguments: its number, then what commands may only read. Descriptors 6 and 7 are the namespaces of the view, 4 takes
+// reports.
+// USR1: SIGTERM to everyone. USR2: the command itself has ended, so the others must go, and the sandbox with them; after a
+// SIGTERM they keep their grace period. URG: they must go at once, and the sandbox is reused, unless something is left in it
+// that is not a process, or USR1 came: a command can send it, too.
 // Bash does not notice a signal between its last check for signals and the moment at which `read` waits, and USR2 often
 // follows USR1 closely: both are repeated, and each is handled once.
 const KEEPER = [
-  'exec 6<&- 7<&-',
-  'if [ $0 = root ]; then for f in /proc/sys /proc/sysrq-trigger; do [ -e $f ] && { mount -o bind,ro $f $f || exit; }; done; fi',
+  '[ $$ = 1 ] || exit; exec 6<&- 7<&-',
+  'for f; do [ ! -e $f ] || mount -o bind,ro $f $f || exit; done',
   'trap "trap \\"\\" USR1; t=1; kill -TERM -1" USR1',
   'trap "trap \\"\\" USR1 USR2; while [ \\$t ] && kill -0 -1 && { read -r -t 0.02; ((\\$? > 128)); }; do :; done; exit" USR2',
-  'trap "[ \\$t ] && exit; while kill -KILL -1; do read -r -t 0.01; ((\\$? > 128)) || exit; done; for f in /proc/sysvipc/*; do { read -r; read -r; } <\\$f && exit; done; echo clean $1 0 >&4" TERM',
+  'left() { while kill -KILL -1; do read -r -t 0.01; (($? > 128)) || return 0; done; for f in /proc/sysvipc/*; do [ ! -e $f ] || { read -r; ! read -r; } <$f || return 0; done; [ $t ]; }',
+  'trap "left && exit; echo clean $0 0 >&4" URG',
   'echo ready; exec >&- 2>&-; read -r',
 ].join('; ')
 
 // Descriptor 3 is a pipe on which nothing is ever sent: its end means that Gantry is dead.
-// Descriptor 5 reports when the room is ready, and ends when nothing in it is alive.
+// Descriptor 5 reports when the sandbox is ready, and ends when nothing in it is alive.
 // Opening one end of a pipe waits for the other, unless it is opened for both first: Gantry may be dead by now.
 // setsid reports a signal by an error message, with the number as exit code; bash would make 137 of both.
 // Without job control, bash makes background commands ignore SIGINT, and all that they start.
@@ -103,12 +105,12 @@ forget() {
   fd=\${USERS[$1]}; [ $fd ] && exec {fd}<&-
   unset "MOUNTS[$1]" "USERS[$1]"
 }
-room() {
-  local id=$1 view=$2 as=$3 said keeper
+sandbox() {
+  local id=$1 view=$2 said keeper; shift 2
   exec 6<&\${MOUNTS[$view]} 7<&\${USERS[$view]}
   close_views
   exec 4>&1
-  exec </dev/null 5< <(exec "\${UNSHARE[@]}" $as $id <&3 3<&- 2>&1) 6<&- 7<&-
+  exec </dev/null 5< <(exec "\${UNSHARE[@]}" $id "$@" <&3 3<&- 2>&1) 6<&- 7<&-
   read -r -u 5 said
   if [ "$said" = ready ]; then
     read -r keeper </proc/$!/task/$!/children

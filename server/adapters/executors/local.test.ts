@@ -108,8 +108,8 @@ test('in a namespace, not even a process without any trace of its origin escapes
   assert.deepEqual(processesNamed(token), [])
 })
 
-describe('a room that is used again', () => {
-  const ROOM = 'stat -Lc %i /proc/self/ns/pid'
+describe('a sandbox that is reused', () => {
+  const SANDBOX = 'stat -Lc %i /proc/self/ns/pid'
   const runAll = async (local: LocalExecutor, commands: string[], runAsUser: string | null = null) => {
     const outputs: string[] = []
     for (const command of commands) outputs.push((await run(local, command, { runAsUser })).output)
@@ -117,8 +117,8 @@ describe('a room that is used again', () => {
   }
 
   test('is one of few, however many commands follow each other', async (t) => {
-    const rooms = await runAll(await openIn('namespace', t), Array(8).fill(ROOM))
-    assert.ok(new Set(rooms).size <= 3, rooms.join(''))
+    const sandboxes = await runAll(await openIn('namespace', t), Array(8).fill(SANDBOX))
+    assert.ok(new Set(sandboxes).size <= 3, sandboxes.join(''))
   })
 
   test('has no process of the command before, however it detached itself', async (t) => {
@@ -126,12 +126,12 @@ describe('a room that is used again', () => {
     const token = `sleeper-${randomUUID()}`
     const seen: string[] = []
     for (let number = 0; number < 4; number += 1) {
-      const { output } = await run(local, `${ROOM}; ls -d /proc/[0-9]* | wc -l`)
-      const [room, processes] = output.trim().split('\n')
-      seen.push(room!)
+      const { output } = await run(local, `${SANDBOX}; ls -d /proc/[0-9]* | wc -l`)
+      const [sandbox, processes] = output.trim().split('\n')
+      seen.push(sandbox!)
       // The keeper, setsid and bash, ls and wc.
       assert.ok(Number(processes) <= 6, output)
-      const left = await run(local, `${ROOM}; ${START_DAEMONS}`, { environment: { TOKEN: token } })
+      const left = await run(local, `${SANDBOX}; ${START_DAEMONS}`, { environment: { TOKEN: token } })
       seen.push(left.output.split('\n')[0]!)
       assert.deepEqual(processesNamed(token), [])
     }
@@ -141,38 +141,59 @@ describe('a room that is used again', () => {
   test('has no shared memory, semaphores or message queues of the command before', async (t) => {
     const local = await openIn('namespace', t)
     for (const kind of ['--shmem 4096', '--semaphore 1', '--queue']) {
-      const left = await run(local, `${ROOM}; ipcmk ${kind} >/dev/null`)
-      const rooms = await runAll(local, Array(4).fill(`${ROOM}; cat /proc/sysvipc/* | wc -l`))
-      for (const output of rooms) {
-        const [room, lines] = output.trim().split('\n')
-        assert.notEqual(room, left.output.trim(), kind)
+      const left = await run(local, `${SANDBOX}; ipcmk ${kind} >/dev/null`)
+      const sandboxes = await runAll(local, Array(4).fill(`${SANDBOX}; cat /proc/sysvipc/* | wc -l`))
+      for (const output of sandboxes) {
+        const [sandbox, lines] = output.trim().split('\n')
+        assert.notEqual(sandbox, left.output.trim(), kind)
         assert.equal(lines, '3', kind)
       }
     }
   })
 
-  test('is not used again after a command that was ended', async (t) => {
+  test('is not reused after a command that was ended', async (t) => {
     const local = await openIn('namespace', t)
     const { signal, onOutput, output } = cancelAt('\n')
-    await run(local, `${ROOM}; sleep 1000`, { signal, onOutput })
-    const rooms = await runAll(local, Array(4).fill(ROOM))
-    assert.ok(!rooms.includes(output()), rooms.join(''))
+    await run(local, `${SANDBOX}; sleep 1000`, { signal, onOutput })
+    const sandboxes = await runAll(local, Array(4).fill(SANDBOX))
+    assert.ok(!sandboxes.includes(output()), sandboxes.join(''))
   })
 
-  test('is not used again when a command has meddled with its keeper', async (t) => {
+  test('is not reused when a command has sent signals to its keeper', async (t) => {
     const local = await openIn('namespace', t)
     const user = asRoot ? 'root' : null
-    const [room] = await runAll(local, [`${ROOM}; trap '' TERM; kill -USR1 1`], user)
-    const later = await runAll(local, Array(4).fill(ROOM), user)
-    assert.ok(!later.includes(room!), later.join(''))
+    for (const signal of ['USR1', 'USR2', 'URG', 'TERM']) {
+      const { output, end } = await run(local, `${SANDBOX}; trap '' TERM; kill -${signal} 1; sleep 0.2`, {
+        runAsUser: user,
+      })
+      const later = await runAll(local, Array(4).fill(SANDBOX), user)
+      assert.ok(
+        later.every((one) => /^\d+\n$/.test(one)),
+        `${signal}: ${later}`,
+      )
+      // TERM is what programs send by default: the keeper ignores it.
+      if (signal === 'TERM') assert.deepEqual(end, { kind: 'exited', code: 0 })
+      else assert.ok(!later.includes(output), `${signal}: ${later}`)
+    }
+  })
+
+  test('ends with its launcher, which has a limited number of commands', async (t) => {
+    const local = await openIn('namespace', t)
+    const launchers = () => childrenOf(process.pid).filter((pid) => commandLineOf(pid).includes('UNSHARE=('))
+    const [first] = launchers()
+    const ends = await Promise.all(
+      Array.from({ length: 4 }, () => runAll(local, Array(100).fill('echo hello'))),
+    )
+    assert.ok(ends.flat().every((output) => output === 'hello\n'))
+    await until(() => !launchers().includes(first!))
   })
 
   test('that was killed while nothing ran in it is replaced', async (t) => {
     const local = await openIn('namespace', t)
-    await runAll(local, [ROOM, ROOM, ROOM])
+    await runAll(local, [SANDBOX, SANDBOX, SANDBOX])
     const keepers = descendantsOf(process.pid).filter((pid) => commandLineOf(pid).includes('/proc/sysvipc'))
     for (const pid of keepers) process.kill(pid, 'SIGKILL')
-    // The first one may be the prewarmed one, which was killed with its room.
+    // The first one may be the prewarmed one, which was killed with its sandbox.
     const outputs = await runAll(local, Array(4).fill('echo hello'))
     assert.ok(
       outputs.slice(1).every((output) => output === 'hello\n'),

@@ -1,15 +1,21 @@
-// Local commands in namespaces, each in a room that no other command is in: whatever it does to detach itself, nothing of
+// Local commands in namespaces, each in a sandbox that no other command is in: whatever it does to detach itself, nothing of
 // it is left when the next one starts; and a command sees neither the processes nor the files of Gantry: see launcher.ts,
-// room.ts and hidden.ts.
+// sandbox.ts and hidden.ts.
 
 import { constants } from 'node:os'
 import { type CommandEnd, impossible, unreachable } from './executor.ts'
 import type { View } from './hidden.ts'
 import { type Launcher, type Report, startLauncher, viewArguments } from './launcher.ts'
-import { type LocalBackend, type LocalTools, type SwitchTo, setprivArguments } from './local-backend.ts'
+import {
+  isRoot,
+  type LocalBackend,
+  type LocalTools,
+  type SwitchTo,
+  setprivArguments,
+} from './local-backend.ts'
 import { createPipeMaker } from './pipes.ts'
 import { quote } from './preamble.ts'
-import { openRoom, type Room } from './room.ts'
+import { openSandbox, type Sandbox } from './sandbox.ts'
 import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
 
 // Bash remembers every process that it ever started, and gets slower by it.
@@ -19,19 +25,19 @@ const MAX_ORDERS = 300
 const VIEW_FOR_MS = 5_000
 
 /** Of one view and account. */
-const MAX_FREE_ROOMS = 4
+const MAX_FREE_SANDBOXES = 4
 
 type PreparedView = {
   launcher: Launcher
   number: Promise<number | { problem: string }>
   timer: NodeJS.Timeout
-  /** Rooms in which nothing runs, by the account that they are for. */
-  free: Map<string, Room[]>
+  /** Sandboxes in which nothing runs, by the account that they are for. */
+  free: Map<string, Sandbox[]>
   /** False when its launcher is about to forget it, or to end. */
   isUsable: boolean
 }
 
-/** Each command in its own namespaces. Only trying shows whether this machine allows it. */
+/** Each command in namespaces that no other command is in. Only trying shows whether this machine allows it. */
 export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): LocalBackend {
   const alive = new Set<Launcher>()
   let current: Launcher | undefined
@@ -79,7 +85,7 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
     views.delete(key)
     clearTimeout(view?.timer)
     if (view) view.isUsable = false
-    for (const room of [...(view?.free.values() ?? [])].flat()) void room.kill()
+    for (const sandbox of [...(view?.free.values() ?? [])].flat()) void sandbox.kill()
     return view
   }
 
@@ -102,22 +108,15 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
     return prepared
   }
 
-  /** In a view of these files, for this account. */
-  async function findRoom(view: View, account: string, asRoot: boolean) {
-    for (;;) {
-      const prepared = prepareView(view, asRoot)
-      const number = await prepared.number
-      if (typeof number !== 'number') return unreachable(`local steps cannot be isolated: ${number.problem}`)
-      if (!prepared.isUsable) continue
-      const known = prepared.free.get(account) ?? []
-      prepared.free.set(account, known)
-      const free = known.splice(0).filter((room) => room.isAlive())
-      const room = free.pop() ?? (await openRoom(prepared.launcher, number, asRoot ? 'root' : 'account'))
-      known.push(...free)
-      if ('problem' in room) return impossible(room.problem)
-      if (prepared.isUsable) return { prepared, room, free: known }
-      void room.kill()
-    }
+  /** In a view of these files, for this account. By the time it is returned, the view may not be usable any more. */
+  async function findSandbox(view: View, account: string, asRoot: boolean) {
+    const prepared = prepareView(view, asRoot)
+    const number = await prepared.number
+    if (typeof number !== 'number') return unreachable(`local steps cannot be isolated: ${number.problem}`)
+    const free = prepared.free.get(account) ?? []
+    prepared.free.set(account, free)
+    const sandbox = takeAlive(free) ?? (await openSandbox(prepared.launcher, number, writableBy(asRoot)))
+    return 'problem' in sandbox ? impossible(sandbox.problem) : { prepared, sandbox, free }
   }
 
   return {
@@ -125,25 +124,30 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
       const { stdin, stdout, commandStdin, commandStdout, handedOver } = await pipes.take()
       const account = accountArguments(tools, switchTo).map(quote)
       launcher()
-      const found = await findRoom(view, account.join(' '), switchTo?.uid === 0)
+      const find = () => findSandbox(view, account.join(' '), switchTo?.uid === 0)
+      let found = await find()
+      while (!('kind' in found) && !found.prepared.isUsable) {
+        void found.sandbox.kill()
+        found = await find()
+      }
       if ('kind' in found) {
         stdin.destroy()
         stdout.destroy()
         handedOver()
         return found
       }
-      const { prepared, room, free } = found
+      const { prepared, sandbox, free } = found
       const variables = Object.entries(environment).map(([name, value]) => quote(`${name}=${value}`))
-      const words = [commandStdin, commandStdout, room.keeper, ...variables, '--', ...account].join(' ')
+      const words = [commandStdin, commandStdout, sandbox.keeper, ...variables, '--', ...account].join(' ')
       const ended = Promise.withResolvers<CommandEnd>()
       let startupError = ''
       let state: 'running' | 'terminated' | 'leaving' | 'over' = 'running'
       const leave = async () => {
-        if (state === 'terminated') return room.end()
+        if (state === 'terminated') return sandbox.end()
         state = 'leaving'
-        const isClean = await room.clean()
-        if (isClean && prepared.isUsable && free.length < MAX_FREE_ROOMS) free.push(room)
-        else void room.kill()
+        const isClean = await sandbox.clean()
+        if (isClean && prepared.isUsable && free.length < MAX_FREE_SANDBOXES) free.push(sandbox)
+        else void sandbox.kill()
       }
       prepared.launcher.order(
         (id) => `run ${id} ${words} &`,
@@ -169,13 +173,13 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
         async terminate() {
           if (state === 'running') {
             state = 'terminated'
-            room.terminate()
+            sandbox.terminate()
           }
           await ended.promise
         },
         async kill() {
           if (state === 'over') return
-          if (state !== 'leaving') void room.kill()
+          if (state !== 'leaving') void sandbox.kill()
           await waitAtMost(KILL_TIMEOUT_MS, ended.promise)
         },
       }
@@ -186,6 +190,20 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
       await Promise.all([...alive].map(({ gone }) => gone))
     },
   }
+}
+
+/**
+ * Settings of the kernel that a command could change. Under an ordinary account they are those of the sandbox, and the next
+ * command would find them changed.
+ */
+function writableBy(asRoot: boolean): string[] {
+  if (asRoot) return ['/proc/sys', '/proc/sysrq-trigger']
+  return isRoot() ? [] : ['/proc/sys']
+}
+
+function takeAlive(free: Sandbox[]): Sandbox | undefined {
+  const sandbox = free.pop()
+  return sandbox === undefined || sandbox.isAlive() ? sandbox : takeAlive(free)
 }
 
 function orderView(launcher: Launcher, words: string): PreparedView['number'] {

@@ -329,7 +329,7 @@ async function beginAttempt(
   }
   if (!wasRunning) pass.moveTarget(target, { status: 'in-progress', reason: 'IN_PROGRESS' })
   // No slot becomes free by this.
-  pass.moveAction(action, actionState(action.targets))
+  if (action.hasSlot) pass.moveAction(action, actionState(action.targets))
   await pass.flush()
   const runsOn = isElsewhere ? sql`targets.worker_name` : sql`${workerName ?? null}`
   const { rows } = await sql<Pick<BegunTarget, 'attempt' | 'isCancelled' | 'steps'> & { isOurs: boolean }>`

@@ -1,27 +1,34 @@
-// A room: a process namespace in a view, and its keeper. One command at a time runs in it; the kernel ends everything in
-// it together with the keeper. Making one takes longer than a small command, so that it is used again.
+// A sandbox: a process namespace in a view, and its keeper. One command at a time runs in it; the kernel ends everything in
+// it together with the keeper. Making one takes longer than a small command, so it is reused.
 
-import { type Launcher, signalIfAlive } from './launcher.ts'
+import { type Launcher, type Report, signalIfAlive } from './launcher.ts'
 import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
 
 // A keeper may miss a signal: see launcher.ts.
 const REPEAT_MS = 500
 
-export type Room = Exclude<Awaited<ReturnType<typeof openRoom>>, { problem: string }>
+export type Sandbox = Exclude<Awaited<ReturnType<typeof openSandbox>>, { problem: string }>
 
-/** `as`: what its commands run as. */
-export async function openRoom(launcher: Launcher, view: number, as: 'root' | 'account') {
+/** `readOnly`: files of the kernel that its commands must not write. */
+export async function openSandbox(launcher: Launcher, view: number, readOnly: readonly string[]) {
   const opened = Promise.withResolvers<number | { problem: string }>()
   const gone = Promise.withResolvers<void>()
   let keeper: number | undefined
   let onClean: (() => void) | undefined
+  let isSpoiled = false
   let repeating: NodeJS.Timeout | undefined
   launcher.order(
-    (id) => `room ${id} ${view} ${as} &`,
+    (id) => `sandbox ${id} ${view} ${readOnly.join(' ')} &`,
     (report) => {
-      if (report?.word === 'clean') return onClean?.()
+      if (report?.word === 'clean') {
+        // Nobody asked for it but a command.
+        isSpoiled ||= onClean === undefined
+        onClean?.()
+        onClean = undefined
+        return
+      }
       keeper = report?.word === 'at' ? report.number : undefined
-      opened.resolve(keeper ?? { problem: report?.rest || 'the launcher of local commands was killed' })
+      opened.resolve(keeper ?? { problem: whyGone(report) })
       if (keeper === undefined) gone.resolve()
     },
   )
@@ -45,16 +52,16 @@ export async function openRoom(launcher: Launcher, view: number, as: 'root' | 'a
   return {
     keeper: pid,
     isAlive: () => keeper !== undefined,
-    /** Ends what a command has left behind. Returns whether the room can be used again; if not, it is gone. */
+    /** Ends what a command has left behind. Returns whether the sandbox can be reused; if not, it is gone. */
     async clean(): Promise<boolean> {
       const cleaned = new Promise<true>((resolve) => {
         onClean = () => resolve(true)
       })
-      signal('SIGTERM')
+      signal('SIGURG')
       await waitAtMost(REPEAT_MS, Promise.race([cleaned, gone.promise]))
-      const isClean = (await Promise.race([cleaned, undefined])) ?? false
-      if (!isClean) await kill()
-      return isClean
+      const isReusable = !isSpoiled && (await Promise.race([cleaned, undefined])) === true
+      if (!isReusable) await kill()
+      return isReusable
     },
     /** SIGTERM to everything in it. */
     terminate: () => repeat('SIGUSR1'),
@@ -66,4 +73,9 @@ export async function openRoom(launcher: Launcher, view: number, as: 'root' | 'a
     /** SIGKILL to everything in it. */
     kill,
   }
+}
+
+function whyGone(report: Report | undefined): string {
+  if (!report) return 'the launcher of local commands was killed'
+  return report.rest || 'the namespaces of the command could not be created'
 }
