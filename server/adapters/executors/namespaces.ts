@@ -142,20 +142,21 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
       const ended = Promise.withResolvers<CommandEnd>()
       let startupError = ''
       let state: 'running' | 'terminated' | 'leaving' | 'over' = 'running'
-      const leave = async () => {
+      const leave = async (signalled: string | undefined) => {
         if (state === 'terminated') return sandbox.end()
         state = 'leaving'
-        const isClean = await sandbox.clean()
+        // Perhaps by the keeper, which it told to clean up.
+        const isClean = signalled !== 'SIGKILL' && (await sandbox.clean())
         if (isClean && prepared.isUsable && free.length < MAX_FREE_SANDBOXES) free.push(sandbox)
-        else void sandbox.kill()
+        else await sandbox.kill()
       }
       prepared.launcher.order(
         (id) => `run ${id} ${words} &`,
         async (report) => {
           handedOver()
-          await leave()
-          state = 'over'
           const signalled = report && signalOf(report)
+          await leave(signalled)
+          state = 'over'
           if (!report) ended.resolve(unreachable('the launcher of local commands was killed'))
           else if (signalled) ended.resolve({ kind: 'signalled', signal: signalled })
           else {
