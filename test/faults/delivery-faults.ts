@@ -43,8 +43,6 @@ type StoppableWorld = Awaited<ReturnType<typeof openStoppableWorld>>
 export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiver) {
   const { db } = stage.world
   const { arrivals } = receiver
-  let workers = 0
-  const nameOfWorker = () => `worker-${workers}`
   const processes = [...stage.world.processes]
   let worker = await startWorker()
 
@@ -68,11 +66,10 @@ export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiv
     afterArrivals: number,
     { waitsForLeases = false } = {},
   ): Promise<{ id: string; leased_until: string }[]> {
-    const name = nameOfWorker()
     await receiver.strikeAfter(afterArrivals, () => worker.child.kill('SIGKILL'))
     await worker.kill()
-    // The database may still be at the last statement of a process that has gone.
-    await until('its connections have ended', MOST_MS, async () => (await countConnections(name)) === 0)
+    // The database may still be at the last statement of a process that has gone, which stores results.
+    await until('its last statements have ended', MOST_MS, async () => (await countStatements()) === 0)
     const leased = await db
       .selectFrom('deliveries')
       .select(['id', sql<string>`leased_until`.as('leased_until')])
@@ -88,17 +85,20 @@ export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiv
   }
 
   async function startWorker(): Promise<GantryProcess> {
-    workers += 1
     const { host, port, user, database } = stage.connection()
-    const DATABASE_URL = `postgres:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}&application_name=${nameOfWorker()}`
+    const DATABASE_URL = `postgres:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}`
     const started = await stage.world.start('worker', { DATABASE_URL })
     processes.push(started)
     return started
   }
 
-  async function countConnections(name: string): Promise<number> {
+  /** Of workers, on deliveries: claims and results. */
+  async function countStatements(): Promise<number> {
     const { rows } = await sql<{ count: number }>`
-      select count(*) from pg_stat_activity where application_name = ${name}`.execute(db)
+      select count(*) from pg_stat_activity
+      where state = 'active' and query ~ 'with (capacity|finished) as materialized' and pid <> pg_backend_pid()`.execute(
+      db,
+    )
     return rows[0]!.count
   }
 
