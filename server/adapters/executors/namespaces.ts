@@ -24,6 +24,9 @@ const MAX_ORDERS = 300
 // A view does not show what is mounted on the machine later, so it must not grow old.
 const VIEW_FOR_MS = 5_000
 
+/** The exit code when not only the command was killed, but setsid, too. */
+const SETSID_KILLED = 137
+
 /** Of one view and account. */
 const MAX_FREE_SANDBOXES = 4
 
@@ -142,11 +145,11 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
       const ended = Promise.withResolvers<CommandEnd>()
       let startupError = ''
       let state: 'running' | 'terminated' | 'leaving' | 'over' = 'running'
-      const leave = async (signalled: string | undefined) => {
+      const leave = async (isKilled: boolean) => {
         if (state === 'terminated') return sandbox.end()
         state = 'leaving'
         // Perhaps by the keeper, which it told to clean up.
-        const isClean = signalled !== 'SIGKILL' && (await sandbox.clean())
+        const isClean = !isKilled && (await sandbox.clean())
         if (isClean && prepared.isUsable && free.length < MAX_FREE_SANDBOXES) free.push(sandbox)
         else await sandbox.kill()
       }
@@ -155,7 +158,7 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
         async (report) => {
           handedOver()
           const signalled = report && signalOf(report)
-          await leave(signalled)
+          await leave(signalled === 'SIGKILL' || report?.number === SETSID_KILLED)
           state = 'over'
           if (!report) ended.resolve(unreachable('the launcher of local commands was killed'))
           else if (signalled) ended.resolve({ kind: 'signalled', signal: signalled })
