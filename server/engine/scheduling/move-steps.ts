@@ -73,8 +73,9 @@ async function moveKnown(
   known: readonly StoredStep[],
   change: Change,
 ): Promise<MovedSteps | null> {
-  const after = JSON.stringify(change(known, AT))
-  const moves = stepMoves(known, JSON.parse(after))
+  const changed = change(known, AT)
+  const after = JSON.stringify(changed)
+  const moves = stepMoves(known, changed)
   const { rows } = await sql<{ at: string; isCancelled: boolean }>`
     with held as materialized (${job.held}),
     owned as materialized (
