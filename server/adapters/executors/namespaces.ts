@@ -112,10 +112,16 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
   }
 
   /** In a view of these files, for this account. By the time it is returned, the view may not be usable any more. */
-  async function findSandbox(view: View, account: string, asRoot: boolean) {
+  async function findSandbox(
+    view: View,
+    account: string,
+    asRoot: boolean,
+  ): Promise<CommandEnd | { prepared: PreparedView; sandbox: Sandbox; free: Sandbox[] }> {
     const prepared = prepareView(view, asRoot)
     const number = await prepared.number
     if (typeof number !== 'number') return unreachable(`local steps cannot be isolated: ${number.problem}`)
+    // Its launcher may be about to end, and would not answer.
+    if (!prepared.isUsable) return findSandbox(view, account, asRoot)
     const free = prepared.free.get(account) ?? []
     prepared.free.set(account, free)
     const sandbox = takeAlive(free) ?? (await openSandbox(prepared.launcher, number, writableBy(asRoot)))
