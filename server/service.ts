@@ -166,7 +166,7 @@ export async function startService(
   }
   if (config.role !== 'worker') {
     const calls = await createCallReceiver({
-      db,
+      database,
       box,
       listener,
       onError: reportError('incoming'),

@@ -78,7 +78,7 @@ export async function openTestApp(
   const queue = await openQueue({ settings, onError: () => {} })
   const enqueue = createEnqueue(queue)
   const calls = await createCallReceiver({
-    db: database.db,
+    database,
     box,
     listener,
     onError: () => {},

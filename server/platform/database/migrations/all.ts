@@ -34,4 +34,5 @@ export const all = {
   '0035-rate-budgets': () => import('./0035-rate-budgets.ts'),
   '0036-captured-values': () => import('./0036-captured-values.ts'),
   '0037-status-checks': () => import('./0037-status-checks.ts'),
+  '0038-short-columns': () => import('./0038-short-columns.ts'),
 }
