@@ -49,7 +49,7 @@ export function setprivArguments({ setpriv }: LocalTools, { uid, gid }: SwitchTo
 /** Where namespaces are not available: each command in its own session, with a guard. Hides nothing. */
 export function createGuardedBackend(tools: LocalTools | undefined, pipesFolder: string): LocalBackend {
   const marks = createMarks()
-  const pipes = createPipeMaker(pipesFolder)
+  const pipes = createPipeMaker([pipesFolder])
   const guards = createGuardPool(Number.POSITIVE_INFINITY, async (key) => {
     const [uid, gid] = key.split(':').map(Number)
     const guard = spawn(BASH, ['--norc', '-c', GUARD], {

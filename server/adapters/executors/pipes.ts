@@ -15,16 +15,17 @@ type Pair = Record<'stdin' | 'stdout' | 'commandStdin' | 'commandStdout', number
 const PAIRS_PER_BATCH = 8
 
 /**
- * Creates pipes in batches, because each batch costs a process. Their names are gone before they are used. `folder`
- * is hidden from commands: one with Gantry's own account could open the pipes of another. `take` must not be called after `close`.
+ * Creates pipes in batches, because each batch costs a process. Their names are gone before they are used. `folders`, of
+ * which the first that works is used, are hidden from commands: one with Gantry's own account could open the pipes of
+ * another. `take` must not be called after `close`.
  */
-export function createPipeMaker(folder: string, makeFifos = runMkfifo) {
+export function createPipeMaker(folders: readonly string[], makeFifos = runMkfifo) {
   const ready: Pair[] = []
   let making: Promise<void> | undefined
   let closed = false
 
   function make(): Promise<void> {
-    making ??= makePairs(folder, makeFifos)
+    making ??= makePairs(folders, makeFifos)
       .then((pairs) => {
         if (closed) closeAll(pairs)
         else ready.push(...pairs)
@@ -61,8 +62,8 @@ export function createPipeMaker(folder: string, makeFifos = runMkfifo) {
   }
 }
 
-async function makePairs(parent: string, makeFifos: typeof runMkfifo): Promise<Pair[]> {
-  const folder = await mkdtemp(join(parent, 'pipes-'))
+async function makePairs(parents: readonly string[], makeFifos: typeof runMkfifo): Promise<Pair[]> {
+  const folder = await makeFolder(parents)
   try {
     const names = Array.from({ length: PAIRS_PER_BATCH }, (_, index) => join(folder, String(index)))
     await makeFifos(names.flatMap((name) => [`${name}.in`, `${name}.out`]))
@@ -70,6 +71,11 @@ async function makePairs(parent: string, makeFifos: typeof runMkfifo): Promise<P
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+async function makeFolder([parent, ...others]: readonly string[]): Promise<string> {
+  const made = mkdtemp(join(parent!, 'gantry-pipes-'))
+  return others.length === 0 ? made : made.catch(() => makeFolder(others))
 }
 
 /** Commands run under other accounts, and /dev/stdin reopens the pipe. Nobody else can enter the folder. */

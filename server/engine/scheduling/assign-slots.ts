@@ -4,6 +4,7 @@ import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
+import { isHeld } from './held-targets.ts'
 import { completeHeld, planReturns } from './resolve-held.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
@@ -30,7 +31,8 @@ const WAITING_AT_ONCE = 2_000
 /**
  * Assigns free slots: to actions on their pipeline, then to targets on their server, as far as a worker can take
  * them. What ends frees slots and releases its children, so this repeats until nothing moves any more. Writes
- * everything, and enqueues the targets that may run. The cost does not depend on how many wait.
+ * everything, and enqueues the targets that may run. The cost does not depend on how many wait. Actions that the pass has
+ * loaded are looked at, too, but of their servers only those that something may start on.
  */
 export async function assignSlots(
   pass: SchedulingPass,
@@ -54,7 +56,8 @@ export async function assignSlots(
     )
     await completeHeld(pass)
     const ready = slotted.flatMap(({ targets }) => readyTargets(targets))
-    for (const { serverId } of ready) servers.add(serverId)
+    const held = slotted.flatMap(({ targets }) => targets.filter(isHeld))
+    for (const { serverId } of [...ready, ...held]) servers.add(serverId)
     queued.push(...(await assignServerSlots(pass, takeAll(servers), ready)))
     for (const action of pass.loaded()) {
       if (!action.hasSlot) continue

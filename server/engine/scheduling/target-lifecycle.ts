@@ -70,11 +70,8 @@ export async function openTargetLifecycle(deps: {
   /** Moves an owned target to its end, or holds it; its slots go to the next ones. */
   async function endTarget({ pass, action, target }: OpenTarget, end: State, steps: StoredStep[]) {
     await pass.endTarget(target, end, steps)
-    const affected = {
-      actionIds: [action.id],
-      pipelineIds: [action.pipelineId],
-      serverIds: [target.serverId],
-    }
+    // Not the servers of its other targets: their slots are as they were.
+    const affected = { pipelineIds: [action.pipelineId], serverIds: [target.serverId] }
     await assignSlots(pass, affected, enqueueTargets)
   }
 
