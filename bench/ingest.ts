@@ -22,6 +22,7 @@ export const ingest: Bench = async (workbench, size) => {
   })
   await alternate(1, parties(warmUpMs))
   const outcomes = await alternate(rounds, parties(ms))
+  await sendPushes(world, floor.grouped, { ms: warmUpMs })
   const grouped = await sendPushes(world, floor.grouped, { ms })
   const rate = (name: keyof typeof outcomes) => outcomes[name].map((outcome) => outcome.perSecond)
   return [

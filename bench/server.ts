@@ -48,7 +48,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   resources.defer(() => queue.close())
   const enqueue = createEnqueue(queue)
   const calls = await createCallReceiver({
-    database,
+    db: database.db,
     box,
     listener,
     onError,

@@ -166,7 +166,7 @@ export async function startService(
   }
   if (config.role !== 'worker') {
     const calls = await createCallReceiver({
-      database,
+      db,
       box,
       listener,
       onError: reportError('incoming'),

@@ -78,7 +78,7 @@ export async function openTestApp(
   const queue = await openQueue({ settings, onError: () => {} })
   const enqueue = createEnqueue(queue)
   const calls = await createCallReceiver({
-    database,
+    db: database.db,
     box,
     listener,
     onError: () => {},

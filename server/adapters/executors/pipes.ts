@@ -62,8 +62,15 @@ export function createPipeMaker(folders: readonly string[], makeFifos = runMkfif
   }
 }
 
-async function makePairs(parents: readonly string[], makeFifos: typeof runMkfifo): Promise<Pair[]> {
-  const folder = await makeFolder(parents)
+/** In the first folder where that is possible. */
+async function makePairs(folders: readonly string[], makeFifos: typeof runMkfifo): Promise<Pair[]> {
+  const [first, ...others] = folders
+  const made = makePairsIn(first!, makeFifos)
+  return others.length === 0 ? made : made.catch(() => makePairs(others, makeFifos))
+}
+
+async function makePairsIn(parent: string, makeFifos: typeof runMkfifo): Promise<Pair[]> {
+  const folder = await mkdtemp(join(parent, 'gantry-pipes-'))
   try {
     const names = Array.from({ length: PAIRS_PER_BATCH }, (_, index) => join(folder, String(index)))
     await makeFifos(names.flatMap((name) => [`${name}.in`, `${name}.out`]))
@@ -71,11 +78,6 @@ async function makePairs(parents: readonly string[], makeFifos: typeof runMkfifo
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-async function makeFolder([parent, ...others]: readonly string[]): Promise<string> {
-  const made = mkdtemp(join(parent!, 'gantry-pipes-'))
-  return others.length === 0 ? made : made.catch(() => makeFolder(others))
 }
 
 /** Commands run under other accounts, and /dev/stdin reopens the pipe. Nobody else can enter the folder. */

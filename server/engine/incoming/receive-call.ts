@@ -5,11 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
+import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { createRateLimiter } from '#platform/rate-limit.ts'
-import { commitCalls, type Databases } from './commit-calls.ts'
+import { commitCalls } from './commit-calls.ts'
 import {
   type Call,
   type CallRecord,
@@ -32,15 +33,14 @@ const STATEMENT_MS = 6_000
 
 /** What receiving calls needs; one per process. */
 export async function createCallReceiver(options: {
-  database: Databases
+  db: Database
   box: SecretBox
   listener: Listener
   onError: (error: Error) => void
   onCall?: OnCall
   onMoves?: OnMoves
 }) {
-  const { database, box, listener } = options
-  const { db } = database
+  const { db, box, listener } = options
   const rejections = createRejectionLog(db)
   const flush = () => rejections.flush().catch(options.onError)
   const timer = setInterval(flush, FLUSH_EVERY_MS)
@@ -48,7 +48,7 @@ export async function createCallReceiver(options: {
   return {
     cache: await createHookCache(db, box, listener),
     groupCommit: createGroupCommit(
-      (calls) => withQueryTimeout(STATEMENT_MS, () => commitCalls(database, calls, options.onMoves)),
+      (calls) => withQueryTimeout(STATEMENT_MS, () => commitCalls(db, calls, options.onMoves)),
       (calls, error, began) => lookUpCalls(db, calls, error, began),
     ),
     limiter: createRateLimiter(),

@@ -31,8 +31,8 @@ const WAITING_AT_ONCE = 2_000
 /**
  * Assigns free slots: to actions on their pipeline, then to targets on their server, as far as a worker can take
  * them. What ends frees slots and releases its children, so this repeats until nothing moves any more. Writes
- * everything, and enqueues the targets that may run. The cost does not depend on how many wait. Actions that the pass has
- * loaded are looked at, too, but of their servers only those that something may start on.
+ * everything, and enqueues the targets that may run. The cost does not depend on how many wait. Of actions that the pass has
+ * loaded before, only the servers of targets that are ready or held are looked at.
  */
 export async function assignSlots(
   pass: SchedulingPass,

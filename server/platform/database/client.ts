@@ -55,7 +55,7 @@ export type Config = pg.ClientConfig & {
 }
 
 // What `pg` keeps in its clients, and its types do not mention.
-type Internals = { _queryable: boolean; _ending: boolean; pipeline: boolean; connection: BoundConnection }
+type Internals = { _queryable: boolean; _ending: boolean; connection: BoundConnection }
 
 export class Client extends pg.Client {
   /** Known after connecting. */
@@ -73,11 +73,6 @@ export class Client extends pg.Client {
     // A connection that is lost between two statements emits 'error', which without a listener would end the
     // process; its next statement fails anyway.
     this.on('error', () => config.onFailure?.())
-  }
-
-  /** Whether statements are sent before the earlier ones are answered. Changed only while there are none. */
-  set sendsAhead(isAhead: boolean) {
-    ;(this as unknown as Internals).pipeline = isAhead
   }
 
   override connect(): Promise<this & { end(): Promise<void> }>

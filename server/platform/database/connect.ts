@@ -5,7 +5,6 @@ import pg from 'pg'
 import { parseExactly } from '#platform/exact-json.ts'
 import { Client, type Config } from './client.ts'
 import { assertWritable, WRITABILITY, type Writability } from './session.ts'
-import { shareConnections } from './share-connections.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -65,8 +64,6 @@ export function openDatabase(
     if (client instanceof Client && client.isSpent) void client.end()
   })
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  /** For single statements that follow each other closely: see share-connections.ts. */
-  const pipelined = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: shareConnections(pool) }) })
   // Kysely ends the pool only when it has used it.
   const close = async (): Promise<void> => {
     await db.destroy()
@@ -80,7 +77,7 @@ export function openDatabase(
     waiting: pool.waitingCount,
     failures,
   })
-  return { db, pipelined, pool, poolState, settings, close }
+  return { db, pool, poolState, settings, close }
 }
 
 /** Throws an outage unless the database answers, and takes writes. */
