@@ -49,6 +49,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
   const enqueue = createEnqueue(queue)
   const calls = await createCallReceiver({
     db: database.db,
+    settings,
     box,
     listener,
     onError,

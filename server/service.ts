@@ -5,6 +5,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { Client } from 'pg'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
+import { CALL_CONNECTIONS } from '#engine/incoming/call-connections.ts'
 import { createCallReceiver } from '#engine/incoming/receive-call.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
@@ -167,6 +168,7 @@ export async function startService(
   if (config.role !== 'worker') {
     const calls = await createCallReceiver({
       db,
+      settings,
       box,
       listener,
       onError: reportError('incoming'),
@@ -237,7 +239,7 @@ async function provideDatabase(
   if (embedded === undefined) {
     const settings = { connectionString: config.databaseUrl }
     await preflight(settings, {
-      connections: config.databaseConnections + QUEUE_CONNECTIONS + LISTENERS,
+      connections: connectionsOf(config),
       warn: say,
     })
     return { settings, databaseUid: null }
@@ -245,4 +247,10 @@ async function provideDatabase(
   const { connection, uid, stop } = await embedded
   resources.defer(stop)
   return { settings: connection, databaseUid: uid }
+}
+
+/** How many this process opens at most. */
+function connectionsOf({ role, databaseConnections }: Config): number {
+  const forCalls = role === 'worker' ? 0 : CALL_CONNECTIONS
+  return databaseConnections + forCalls + QUEUE_CONNECTIONS + LISTENERS
 }

@@ -214,7 +214,7 @@ export const settings = {
   logLevel: oneOf('LOG_LEVEL', 'Log level', ['info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent']),
   databaseConnections: integer(
     'GANTRY_DATABASE_CONNECTIONS',
-    'Connections for requests; the queue and notifications open up to five more',
+    'Connections for requests; hook calls, the queue and notifications open up to eight more',
     10,
     [2, 200],
   ),

@@ -11,19 +11,6 @@ const { api, db, tree, makeHook, archive, call, actionsOf, requestsOf, setPipeli
   after,
 })
 
-test('a call with a body of usual size is one row: nothing of it is in the table for large values', async () => {
-  const commits = Array.from({ length: 40 }, (_, n) => ({
-    id: `${n}`.repeat(20),
-    message: 'A commit as any other',
-  }))
-  assertStarted(await call(await makeHook(), { ref: 'refs/heads/main', commits }))
-  const { rows } = await sql<{ bytes: number }>`
-    select pg_relation_size(reltoastrelid) as bytes from pg_class where oid = 'hook_requests'::regclass`.execute(
-    db,
-  )
-  assert.equal(rows[0]!.bytes, 0)
-})
-
 suite('pipelines that cannot run', () => {
   test('without servers, without steps or in an archived environment a call is 409 and recorded', async () => {
     const at = await createTestTree(db)

@@ -79,6 +79,7 @@ export async function openTestApp(
   const enqueue = createEnqueue(queue)
   const calls = await createCallReceiver({
     db: database.db,
+    settings,
     box,
     listener,
     onError: () => {},

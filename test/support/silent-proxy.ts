@@ -16,18 +16,24 @@ export type SilentProxy = {
   stall(): () => void
   /** New connections work again. Those that went silent stay so. */
   heal(): void
+  /** How many connections their clients have reset. */
+  resets(): number
 }
 
 export async function startSilentProxy(t: Closer, target: ConnectionSettings): Promise<SilentProxy> {
   const pairs = new Set<{ client: Socket; server: Socket }>()
   let isSilent = false
   let isStalled = false
+  let resets = 0
   const path = `${target.host}/.s.PGSQL.${target.port ?? 5432}`
   const listener = createServer((client) => {
     const server = connect(path)
     const pair = { client, server }
     pairs.add(pair)
-    for (const socket of [client, server]) socket.on('error', () => {})
+    client.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET') resets += 1
+    })
+    server.on('error', () => {})
     if (isSilent) return
     if (!isStalled) join(pair)
     const stop = (other: Socket) => () => {
@@ -74,5 +80,6 @@ export async function startSilentProxy(t: Closer, target: ConnectionSettings): P
     heal() {
       isSilent = false
     },
+    resets: () => resets,
   }
 }

@@ -3,7 +3,8 @@ import { supersedeOlder } from '#engine/scheduling/assign-slots.ts'
 import { type OnMoves, reportMoves } from '#engine/scheduling/committed-moves.ts'
 import { startChildren } from '#engine/scheduling/start-children.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
-import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { CallDatabases } from './call-connections.ts'
 import { type CallToStore, CLAIM_TTL, type Inserted, insertCalls } from './insert-calls.ts'
 
 export type StoredCall =
@@ -30,13 +31,17 @@ const STALE = { kind: 'stale' } as const
  * Usually one statement is enough, and is its own transaction. Calls whose pipelines may reject or supersede runs, or
  * start other pipelines, take several.
  */
-export function commitCalls(db: Database, calls: Calls, onMoves?: OnMoves): Promise<StoredCall[]> {
+export function commitCalls(
+  databases: CallDatabases,
+  calls: Calls,
+  onMoves?: OnMoves,
+): Promise<StoredCall[]> {
   const { firsts, duplicates } = separateDuplicates(calls)
   const isSimple = ({ start, hook: { plan, pipeline } }: CallToStore) =>
     !start || (plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasDependents)
   return duplicates.length === 0 && calls.every(isSimple)
-    ? commitInOneStatement(db, calls, firsts)
-    : reportMoves(db, onMoves, (trx) => commitInTransaction(trx, calls, firsts, duplicates))
+    ? commitInOneStatement(databases, calls, firsts)
+    : reportMoves(databases.db, onMoves, (trx) => commitInTransaction(trx, calls, firsts, duplicates))
 }
 
 /** Of several calls with one idempotency key in a batch, the first counts; the others share its result. */
@@ -57,8 +62,12 @@ function separateDuplicates(calls: Calls) {
   return { firsts, duplicates }
 }
 
-async function commitInOneStatement(db: Database, calls: Calls, firsts: number[]): Promise<StoredCall[]> {
-  const inserted = await insertCalls(db, calls, firsts)
+async function commitInOneStatement(
+  { db, single }: CallDatabases,
+  calls: Calls,
+  firsts: number[],
+): Promise<StoredCall[]> {
+  const inserted = await insertCalls(single, calls, firsts)
   if (inserted.length < firsts.length) return calls.map(() => STALE)
   const results: Results = calls.map(() => undefined)
   const duplicates = collectResults(inserted, results)

@@ -32,7 +32,7 @@ suite('every call is answered', () => {
         let running = 0
         const groupCommit = createGroupCommit(async (batch) => {
           running += 1
-          assert.ok(running <= 2, 'at most two commits at a time')
+          assert.ok(running <= 3, 'at most two commits at a time, and one beside a slow one')
           assert.equal(new Set(batch.map(({ version }) => version)).size, 1, 'one version per commit')
           for (let n = 0; n < turns; n += 1) await turn()
           running -= 1
@@ -99,13 +99,15 @@ suite('every call is answered', () => {
     )
   })
 
-  test('a few calls wait for the commit in flight; many calls, or a slow commit, start a second one', async () => {
+  test('a few calls wait for the commit in flight; many start a second one, and a slow one does not hold the others up', async () => {
     for (const { calls, afterMs, commits } of [
       { calls: 10, afterMs: 0, commits: 1 },
       { calls: 15, afterMs: 0, commits: 1 },
       { calls: 16, afterMs: 0, commits: 2 },
       { calls: 1, afterMs: 60, commits: 2 },
-      { calls: 200, afterMs: 60, commits: 2 },
+      { calls: 200, afterMs: 0, commits: 2 },
+      { calls: 200, afterMs: 60, commits: 3 },
+      { calls: 500, afterMs: 60, commits: 3 },
     ]) {
       const { promise, resolve } = Promise.withResolvers<void>()
       let running = 0
@@ -126,6 +128,19 @@ suite('every call is answered', () => {
       resolve()
       await Promise.all([first, ...others])
     }
+  })
+
+  test('a call that waits for a commit does not wait any longer once that is slow', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const groupCommit = createGroupCommit(async (batch) => {
+      if (batch[0]!.record.id === callOf(0).record.id) await promise
+      return batch.map(answerTo)
+    })
+    const slow = groupCommit.store(callOf(0))
+    await turn()
+    await groupCommit.store(callOf(1))
+    resolve()
+    await slow
   })
 
   test('a commit never holds more than eight megabytes, unless a single call does', async () => {

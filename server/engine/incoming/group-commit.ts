@@ -1,12 +1,12 @@
 import { isOutage } from '#platform/database/outages.ts'
+import { SLOW_MS } from '#platform/database/share-connections.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import type { StoredCall } from './commit-calls.ts'
 import type { CallToStore } from './insert-calls.ts'
 
 const MAX_IN_FLIGHT = 2
-/** This many calls are worth a second commit: Node prepares one while PostgreSQL works on the other. */
+/** This many calls are worth a second commit: PostgreSQL goes on with it while Node answers the first. */
 const MANY_WAITING = 16
-const SLOW_MS = 50
 const MAX_PER_COMMIT = 128
 const MAX_BYTES_PER_COMMIT = 8 * 1024 * 1024
 const MAX_WAITING = 5_000
@@ -18,9 +18,9 @@ type LookUp = (calls: CallToStore[], error: unknown, began: number) => Promise<S
 
 /**
  * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
- * own commit. A statement costs as much as several calls, so a second commit starts in parallel only when enough
- * calls wait for it, or when the first is slow, for example because it waits for a lock. A third would only wait for the
- * other two.
+ * own commit. A statement costs as much as several calls, so a second commit is sent only when enough calls wait for it.
+ * It queues behind the first, on the same connection; one more is sent on another connection while the first is slow, for
+ * example because it waits for a lock.
  */
 export function createGroupCommit(
   commit: (calls: CallToStore[]) => Promise<StoredCall[]>,
@@ -29,10 +29,11 @@ export function createGroupCommit(
 ) {
   const waiting: Waiting[] = []
   let waitingBytes = 0
-  let inFlight = 0
-  /** The calls of the commits in flight. */
+  /** When the commits in flight were started, in this order. */
+  const inFlight: { at: number }[] = []
+  /** Their calls. */
   let committing = 0
-  let startedAt = 0
+  let isTimed = false
 
   function takeBatch(): Waiting[] {
     const version = waiting[0]!.call.version
@@ -51,7 +52,8 @@ export function createGroupCommit(
   }
 
   async function flush(): Promise<void> {
-    inFlight += 1
+    const started = { at: performance.now() }
+    inFlight.push(started)
     // Calls that were read from their sockets in the same turn are included.
     await new Promise(setImmediate)
     if (waiting.length > 0) {
@@ -60,20 +62,33 @@ export function createGroupCommit(
       await commitBatch(batch)
       committing -= batch.length
     }
-    inFlight -= 1
+    inFlight.splice(inFlight.indexOf(started), 1)
+    flushWhenDue()
+  }
+
+  /** Also when nothing happens any more except that a commit becomes slow. */
+  function flushWhenDue(): void {
     if (isDue()) void flush()
+    if (waiting.length === 0 || isTimed) return
+    isTimed = true
+    setTimeout(() => {
+      isTimed = false
+      flushWhenDue()
+    }, SLOW_MS)
   }
 
   /** Whether the calls that wait start a commit, or wait for one in flight to end. */
   function isDue(): boolean {
-    if (waiting.length === 0 || inFlight === 0) return waiting.length > 0
-    const isWorthIt = waiting.length >= MANY_WAITING || performance.now() - startedAt > SLOW_MS
-    return inFlight < MAX_IN_FLIGHT && isWorthIt
+    const first = inFlight[0]
+    if (waiting.length === 0 || !first) return waiting.length > 0
+    const isSlow = performance.now() - first.at > SLOW_MS
+    return isSlow
+      ? inFlight.length <= MAX_IN_FLIGHT
+      : inFlight.length < MAX_IN_FLIGHT && waiting.length >= MANY_WAITING
   }
 
   async function commitBatch(batch: Waiting[]): Promise<void> {
     const began = performance.now()
-    startedAt = began
     const calls = batch.map(({ call }) => call)
     const answer = (results: StoredCall[]) => {
       batch.forEach(({ resolve }, index) => {
@@ -104,7 +119,7 @@ export function createGroupCommit(
       return new Promise((resolve, reject) => {
         waiting.push({ call, resolve, reject })
         waitingBytes += sizeOf(call)
-        if (isDue()) void flush()
+        flushWhenDue()
       })
     },
   }

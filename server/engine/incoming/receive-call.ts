@@ -5,11 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { createRateLimiter } from '#platform/rate-limit.ts'
+import { openCallConnections, STATEMENT_MS } from './call-connections.ts'
 import { commitCalls } from './commit-calls.ts'
 import {
   type Call,
@@ -28,12 +29,11 @@ import { createRejectionLog } from './rejections.ts'
 import { idempotencyKey } from './sender-headers.ts'
 
 const FLUSH_EVERY_MS = 5_000
-/** For each statement. Longer than `lock_timeout`: a call that waits for a lock fails before that, and nothing was stored. */
-const STATEMENT_MS = 6_000
 
 /** What receiving calls needs; one per process. */
 export async function createCallReceiver(options: {
   db: Database
+  settings: ConnectionSettings
   box: SecretBox
   listener: Listener
   onError: (error: Error) => void
@@ -41,6 +41,8 @@ export async function createCallReceiver(options: {
   onMoves?: OnMoves
 }) {
   const { db, box, listener } = options
+  const connections = openCallConnections(options.settings, options.onError)
+  const databases = { db, single: connections.db }
   const rejections = createRejectionLog(db)
   const flush = () => rejections.flush().catch(options.onError)
   const timer = setInterval(flush, FLUSH_EVERY_MS)
@@ -48,7 +50,7 @@ export async function createCallReceiver(options: {
   return {
     cache: await createHookCache(db, box, listener),
     groupCommit: createGroupCommit(
-      (calls) => withQueryTimeout(STATEMENT_MS, () => commitCalls(db, calls, options.onMoves)),
+      (calls) => withQueryTimeout(STATEMENT_MS, () => commitCalls(databases, calls, options.onMoves)),
       (calls, error, began) => lookUpCalls(db, calls, error, began),
     ),
     limiter: createRateLimiter(),
@@ -59,6 +61,7 @@ export async function createCallReceiver(options: {
     async close() {
       clearInterval(timer)
       await flush()
+      await connections.close()
     },
   }
 }

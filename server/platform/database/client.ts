@@ -55,7 +55,11 @@ export type Config = pg.ClientConfig & {
 }
 
 // What `pg` keeps in its clients, and its types do not mention.
-type Internals = { _queryable: boolean; _ending: boolean; connection: BoundConnection }
+type Internals = {
+  _queryable: boolean
+  _ending: boolean
+  connection: BoundConnection & { submittedNamedStatements: object }
+}
 
 export class Client extends pg.Client {
   /** Known after connecting. */
@@ -73,6 +77,11 @@ export class Client extends pg.Client {
     // A connection that is lost between two statements emits 'error', which without a listener would end the
     // process; its next statement fails anyway.
     this.on('error', () => config.onFailure?.())
+  }
+
+  /** It prepares a statement. If that fails, so does the same statement when it was sent behind it. */
+  get isPreparing(): boolean {
+    return Object.keys((this as unknown as Internals).connection.submittedNamedStatements).length > 0
   }
 
   override connect(): Promise<this & { end(): Promise<void> }>
@@ -124,24 +133,21 @@ export class Client extends pg.Client {
       query_timeout: timeouts.getStore() ?? this.#config.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
     } as pg.QueryConfig
     const commits = this.#mayCommit(query)
-    const release = () => {
-      if (parameters) parameters.length = 0
+    // Examined before `pg` goes on: after a timeout it would close the connection, which we reset.
+    const send = (done: Callback) => {
+      super.query(config, ((error, result) => {
+        if (parameters) parameters.length = 0
+        done(error ? this.#examine(error, commits) : error, result)
+      }) as Callback)
     }
-    if (!callback)
-      return (super.query(config) as Promise<unknown>).then(
-        (result) => {
-          release()
-          return result
-        },
-        (error) => {
-          release()
-          throw this.#examine(error, commits)
-        },
-      )
-    super.query(config, ((error, result) => {
-      release()
-      callback(error ? this.#examine(error, commits) : error, result)
-    }) as Callback)
+    if (callback) return send(callback)
+    return new Promise((resolve, reject) => {
+      send((error, result) => (error ? reject(error) : resolve(result)))
+    }).catch((error) => {
+      // Where the statement comes from, not the socket that its answer was read from.
+      Error.captureStackTrace(error)
+      throw error
+    })
   }
 
   /** Whether this statement, once it is sent, may leave something committed. */

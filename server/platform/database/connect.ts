@@ -5,6 +5,7 @@ import pg from 'pg'
 import { parseExactly } from '#platform/exact-json.ts'
 import { Client, type Config } from './client.ts'
 import { assertWritable, WRITABILITY, type Writability } from './session.ts'
+import { shareConnections } from './share-connections.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -37,7 +38,12 @@ export function isoFromPostgres(text: string): string {
 
 export function openDatabase(
   settings: ConnectionSettings,
-  options: { max?: number; onIdleError: (error: Error) => void } & Pick<Config, 'session' | 'queryTimeoutMs'>,
+  options: {
+    max?: number
+    /** For single statements, which may be sent behind each other: see share-connections.ts. */
+    pipeline?: boolean
+    onIdleError: (error: Error) => void
+  } & Pick<Config, 'session' | 'queryTimeoutMs'>,
 ) {
   const { max = 10 } = options
   let failures = 0
@@ -47,6 +53,7 @@ export function openDatabase(
     application_name: 'gantry',
     session: options.session,
     queryTimeoutMs: options.queryTimeoutMs,
+    pipeline: options.pipeline,
     onFailure: () => {
       failures += 1
     },
@@ -63,7 +70,9 @@ export function openDatabase(
   pool.on('release', (_error, client) => {
     if (client instanceof Client && client.isSpent) void client.end()
   })
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  const db = new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool: options.pipeline ? shareConnections(pool) : pool }),
+  })
   // Kysely ends the pool only when it has used it.
   const close = async (): Promise<void> => {
     await db.destroy()
