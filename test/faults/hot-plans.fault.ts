@@ -1,13 +1,16 @@
-// A million actions, first without statistics and with plans made for almost empty tables, then with statistics: calls,
-// none of the calls, runs and deliveries reads all of a growing table.
+// A million actions, first without statistics and with plans made for almost empty tables, then with statistics: no call,
+// run, delivery or periodic job reads all of a growing table, not even once.
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
+import { sweepSlots } from '#engine/scheduling/jobs.ts'
 import { testServer } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { until } from '#test/support/until.ts'
+import { countClosedBlocks } from '#views/actions/action-blocks.ts'
+import { countEndedRuns } from '#views/dashboard/run-days.ts'
 
 const STORED = 1_000_000
 /** Of each: deliveries, and their requests. */
@@ -17,11 +20,8 @@ const CALLS = 30
 /** To a pipeline where others wait. */
 const MORE_CALLS = 50
 const STARTS = 5
-/**
- * Rows of one table: fewer than if each call, run or delivery read all of it, more than if something reads it once in a
- * while.
- */
-const MANY = 3_000_000
+/** Rows of one table: far fewer than it has, more than calls, runs, deliveries and periodic jobs need. */
+const MANY = 50_000
 const GROWING = [
   'actions',
   'targets',
@@ -82,11 +82,19 @@ suite('a million actions are stored', () => {
     await until('every end is delivered', 30_000, () => deliveredEnds() >= endsBefore + CALLS)
   }
 
+  /** What would run every half minute, or every minute. */
+  async function runPeriodic(): Promise<void> {
+    await sweepSlots(db, async () => assert.fail('a target had no job'), assert.ifError)
+    await countClosedBlocks(db)
+    await countEndedRuns(db)
+  }
+
   for (const knowledge of ['without statistics', 'with statistics'] as const) {
-    test(`${knowledge}, no call, run or delivery reads all of a growing table`, async () => {
+    test(`${knowledge}, no call, run, delivery or periodic job reads all of a growing table`, async () => {
       if (knowledge === 'with statistics') await sql`analyze`.execute(db)
       const before = await settledReads()
       await runAll()
+      await runPeriodic()
       const reads = await settledReads()
       const read = GROWING.map((table) => ({ table, rows: reads.get(table)! - before.get(table)! }))
       assert.deepEqual(

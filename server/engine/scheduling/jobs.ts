@@ -50,14 +50,18 @@ export async function sweepSlots(
     await scheduleEnvironment(db, environmentId, affected, enqueueTargets, onMoves).catch(onError)
 }
 
+/** Those that run first: with the order and the limit in mind, the planner would read all targets by their ids. */
 async function findOrphanedTargets(db: Database): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
-    select t.id from targets t
-    where t.status in ('queued', 'in-progress') and t.status_reason_code <> 'PENDING'
-      and t.updated_at < now() - interval '1 minute'
-      and not exists (select from queue.job where name = ${TARGETS_JOB} and state < 'completed'
-        and (data ->> 'target_id')::bigint = t.id)
-    order by t.id limit 100`.execute(db)
+    with running as materialized (
+      select id from targets
+      where status in ('queued', 'in-progress') and status_reason_code <> 'PENDING'
+        and updated_at < now() - interval '1 minute'
+    )
+    select id from running
+    where not exists (select from queue.job where name = ${TARGETS_JOB} and state < 'completed'
+        and (data ->> 'target_id')::bigint = running.id)
+    order by id limit 100`.execute(db)
   return rows.map((row) => row.id)
 }
 
@@ -67,14 +71,17 @@ async function findFreeSlots(db: Database): Promise<FreeSlots[]> {
   const { rows } = await sql<FreeSlots>`
     with free_pipelines as (
       select p.environment_id, p.id from pipelines p
-      where exists (select from actions where pipeline_id = p.id and status in ('waiting', 'queued') and not has_place
-          and updated_at < now() - interval '10 seconds')
-        and (p.max_parallel_actions = 0 or p.max_parallel_actions >
+      cross join lateral (
+        select updated_at from actions where pipeline_id = p.id and status in ('queued', 'waiting') and not has_place
+        order by id limit 1
+      ) as next
+      where next.updated_at < now() - interval '10 seconds' and (p.max_parallel_actions = 0 or p.max_parallel_actions >
           (select count(*) from actions where pipeline_id = p.id and has_place))
     ), free_servers as (
       select s.environment_id, s.id from servers s
-      where exists (select from targets where server_id = s.id and (status = 'waiting'
-          or (status = 'in-progress' and status_reason_code = 'PENDING')))
+      where (exists (select from targets where server_id = s.id and status = 'waiting')
+          or exists (select from targets where server_id = s.id and status = 'in-progress'
+            and status_reason_code = 'PENDING'))
         and (s.max_parallel_actions = 0 or s.max_parallel_actions >
           (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')
             and status_reason_code <> 'PENDING'))

@@ -62,16 +62,19 @@ export async function placeWaiting(
   }
 }
 
+/** The jobs first: with the order and the limit in mind, the planner would read all targets by their ids. */
 async function findStranded(db: Database): Promise<Stranded[]> {
   const { rows } = await sql<Stranded>`
-    select j.id as "jobId", t.id as "targetId", t.action_id as "actionId", t.server_id as "serverId",
+    with jobs as materialized (
+      select j.id, (j.data ->> 'target_id')::bigint as target_id from queue.job j
+      where j.name = ${TARGETS_JOB} and j.state < 'active' and j.group_id is not null
+        and not exists (select from workers where name = j.group_id and draining_since is null and ${IS_ONLINE})
+      order by target_id limit ${MAX_AT_ONCE}
+    )
+    select jobs.id as "jobId", t.id as "targetId", t.action_id as "actionId", t.server_id as "serverId",
       a.environment_id as "environmentId", t.status = 'in-progress' as "isRunning"
-    from queue.job j
-    join targets t on t.id = (j.data ->> 'target_id')::bigint
-    join actions a on a.id = t.action_id
-    where j.name = ${TARGETS_JOB} and j.state < 'active' and j.group_id is not null
-      and not exists (select from workers where name = j.group_id and draining_since is null and ${IS_ONLINE})
-    order by t.id limit ${MAX_AT_ONCE}`.execute(db)
+    from jobs join targets t on t.id = jobs.target_id join actions a on a.id = t.action_id
+    order by t.id`.execute(db)
   return rows
 }
 

@@ -20,12 +20,13 @@ export async function countClosedBlocks(
   db: Database,
   options: { graceMinutes?: number } = {},
 ): Promise<void> {
-  const { rows } = await sql<{ next_block: number; id: number | null }>`
-    select next_block, (select max(id) from actions where id >= next_block * ${BLOCK}::bigint
-      and created_at < now() - ${options.graceMinutes ?? 5}::int * interval '1 minute') as id
-    from counted_action_blocks`.execute(db)
-  const end = Math.floor((rows[0]!.id ?? 0) / BLOCK)
-  if (end <= rows[0]!.next_block) return
+  const { rows } = await sql<{ end: number | null }>`
+    select max(later.id / ${BLOCK}::bigint) as end from counted_action_blocks,
+      lateral generate_series(next_block + 1, (select max(id) from actions) / ${BLOCK}::bigint) as block,
+      lateral (select id, created_at from actions where id >= block * ${BLOCK}::bigint order by id limit 1) as later
+    where later.created_at < now() - ${options.graceMinutes ?? 5}::int * interval '1 minute'`.execute(db)
+  const { end } = rows[0]!
+  if (end === null) return
   if (!(await earlierTransactionsEnd(db, { withinMs: WAIT_MS }))) return
   await db.transaction().execute(async (trx) => {
     const { next_block } = await trx
