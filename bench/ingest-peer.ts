@@ -6,7 +6,7 @@ import { type StartPeer, startNodeRed, startRestate, startWebhook, untilIdle } f
 import { type Called, CONNECTIONS, DELIVERY, openServiceWorld, postOf, signedPush } from './push.ts'
 
 const SIZES = {
-  full: { warmUpMs: 3_000, ms: 2_500, rounds: ROUNDS },
+  full: { warmUpMs: 3_000, ms: 2_000, rounds: ROUNDS },
   smoke: { warmUpMs: 100, ms: 200, rounds: 1 },
 }
 

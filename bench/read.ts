@@ -3,7 +3,7 @@ import { alternate, get, median, medianRatio, ROUNDS, startLoader } from './meas
 import { storeActions } from './stored-actions.ts'
 
 const SIZES = {
-  full: { stored: 10_000, warmUpMs: 4_000, ms: 2_000, rounds: ROUNDS },
+  full: { stored: 10_000, warmUpMs: 2_000, ms: 1_500, rounds: ROUNDS },
   smoke: { stored: 200, warmUpMs: 100, ms: 200, rounds: 1 },
 }
 

@@ -15,6 +15,7 @@ export type Service = { pid: number; port: number; url: string }
 const MAIN = fileURLToPath(new URL('../server/main.ts', import.meta.url))
 const READY_WITHIN_MS = 60_000
 const ENDED_WITHIN_MS = 20_000
+const HURRY_EVERY_MS = 200
 
 export async function startService(
   workbench: Workbench,
@@ -41,8 +42,11 @@ export async function startService(
     if (child.exitCode !== null || child.signalCode !== null) return
     const ended = once(child, 'exit')
     child.kill('SIGTERM')
+    // Again: what still runs needs no time to end.
+    const hurryTimer = setInterval(() => child.kill('SIGTERM'), HURRY_EVERY_MS)
     const killTimer = setTimeout(() => child.kill('SIGKILL'), ENDED_WITHIN_MS)
     await ended
+    clearInterval(hurryTimer)
     clearTimeout(killTimer)
   })
   const killTimer = setTimeout(() => child.kill('SIGKILL'), READY_WITHIN_MS)
