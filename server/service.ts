@@ -6,7 +6,7 @@ import { Client } from 'pg'
 import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
 import { CALL_CONNECTIONS } from '#engine/incoming/call-connections.ts'
-import { createCallReceiver } from '#engine/incoming/receive-call.ts'
+import { type CallReceiver, createCallReceiver } from '#engine/incoming/receive-call.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
@@ -118,6 +118,7 @@ export async function startService(
   resources.defer(() => http.close())
 
   const metrics = createMetrics(VERSION)
+  let calls: CallReceiver | undefined
   let isStopping = false
   let hurry: AbortSignal | undefined
   if (config.role !== 'api') {
@@ -140,6 +141,10 @@ export async function startService(
     resources.defer(() => work?.stop(hurry))
   }
 
+  const poolState = () => {
+    const { failures, ...state } = database.poolState()
+    return { ...state, failures: failures + (calls?.connectionFailures() ?? 0) }
+  }
   const probe = createProbe({ queue })
   const isQueueWorking = async () => !isStopping && (await probe.isWorking())
   const health = {
@@ -151,7 +156,7 @@ export async function startService(
         installation: () => withQueryTimeout(SCRAPE_MS, () => readInstallation(db, queue)),
         process: async () => ({
           isReady: schema.problem() === null && (await isQueueWorking()),
-          pool: database.poolState(),
+          pool: poolState(),
           disk: await readDisk(config.home),
         }),
       }),
@@ -166,7 +171,7 @@ export async function startService(
     healthUrl = urlAt(config.host, (app.server.address() as AddressInfo).port)
   }
   if (config.role !== 'worker') {
-    const calls = await createCallReceiver({
+    calls = await createCallReceiver({
       db,
       settings,
       box,
@@ -175,7 +180,7 @@ export async function startService(
       onCall: metrics.work.onCall,
       onMoves: metrics.work.onMoves,
     })
-    resources.defer(() => calls.close())
+    resources.defer(() => calls?.close())
     const app = await buildApp({
       config,
       db,
@@ -187,7 +192,7 @@ export async function startService(
       connect,
       refuseLocal,
       localIsolation,
-      poolState: database.poolState,
+      poolState,
       http,
       enqueue,
       onMoves: metrics.work.onMoves,

@@ -81,3 +81,22 @@ test('an action that waits for a free slot gets it, if it has waited for a while
   await sql`update actions set updated_at = now() - interval '11 seconds' where id = ${id}`.execute(db)
   assert.equal(await isPlaced(), true)
 })
+
+test('a target whose worker is gone does not wait behind jobs of targets that have ended', async () => {
+  const notStarted = { started_at: null, completed_at: null }
+  const id = await createAction(
+    db,
+    await createTestTree(db),
+    { status: 'in-progress', status_reason_code: 'IN_PROGRESS', completed_at: null },
+    { status: 'queued', status_reason_code: 'QUEUED', ...notStarted },
+  )
+  const targetId = await targetIdOf(id)
+  const ended = Array.from({ length: 500 }, (_, n) => ({ targetId: -1 - n, worker: 'gone' }))
+  await db.transaction().execute((trx) => enqueue.targets(trx, [...ended, { targetId, worker: 'gone' }]))
+  await sweepSlots(db, enqueue.targets, assert.ifError)
+  const { rows } = await sql`
+    select from queue.job where group_id = 'gone' and (data ->> 'target_id')::bigint = ${targetId}`.execute(
+    db,
+  )
+  assert.equal(rows.length, 0)
+})

@@ -5,14 +5,24 @@ export const CALL_CONNECTIONS = 3
 
 /** How long a statement may take, from the moment it is sent. */
 export const STATEMENT_MS = 6_000
-/** Twice this is less than that: a call that waits for a lock, behind another that did, fails before it is given up. */
-const LOCK_TIMEOUT = '2500ms'
+/**
+ * The server's limit, which includes waits for locks but not the commit. Twice this is less than that: a statement behind
+ * another fails, and nothing was stored, before it is given up.
+ */
+const SERVER_LIMIT = '2500ms'
 
-/** Calls that one statement stores go over `single`; everything else over `db`. */
+/** Shorter than what makes a commit slow for group-commit.ts: what is sent then must not queue behind it. */
+const PIPELINE_WITHIN_MS = 25
+
+/** `single`: for commits of one statement. */
 export type CallDatabases = { db: Database; single: Database }
 
-/** The connections that calls are committed over, whatever else a process does. */
+/** The connections of `single`, whatever else a process does. */
 export function openCallConnections(settings: ConnectionSettings, onIdleError: (error: Error) => void) {
-  const session = { lock_timeout: LOCK_TIMEOUT }
-  return openDatabase(settings, { max: CALL_CONNECTIONS, pipeline: true, session, onIdleError })
+  return openDatabase(settings, {
+    max: CALL_CONNECTIONS,
+    pipelineWithinMs: PIPELINE_WITHIN_MS,
+    session: { statement_timeout: SERVER_LIMIT },
+    onIdleError,
+  })
 }

@@ -1,5 +1,4 @@
 import { isOutage } from '#platform/database/outages.ts'
-import { SLOW_MS } from '#platform/database/share-connections.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import type { StoredCall } from './commit-calls.ts'
 import type { CallToStore } from './insert-calls.ts'
@@ -7,6 +6,8 @@ import type { CallToStore } from './insert-calls.ts'
 const MAX_IN_FLIGHT = 2
 /** This many calls are worth a second commit: PostgreSQL goes on with it while Node answers the first. */
 const MANY_WAITING = 16
+/** A commit that takes longer may be waiting for a lock: one more is sent, on another connection. */
+const SLOW_MS = 50
 const MAX_PER_COMMIT = 128
 const MAX_BYTES_PER_COMMIT = 8 * 1024 * 1024
 const MAX_WAITING = 5_000

@@ -57,6 +57,8 @@ export async function createCallReceiver(options: {
     hookTokens: createHookTokens(leaseFrom(db)),
     rejections,
     onCall: options.onCall,
+    /** How many of its own connections could not be opened, or were lost. */
+    connectionFailures: () => connections.poolState().failures,
     /** Writes the rejections that are only counted so far. */
     async close() {
       clearInterval(timer)
@@ -67,7 +69,7 @@ export async function createCallReceiver(options: {
 }
 
 export type CallReceiver = Awaited<ReturnType<typeof createCallReceiver>>
-export type ReceiveDeps = Omit<CallReceiver, 'close'>
+export type ReceiveDeps = Omit<CallReceiver, 'close' | 'connectionFailures'>
 /** `maxPayload`: the bytes of a body, as received and inflated. */
 export type ReceiveOptions = ReceiveDeps & { maxPayload: number; staleForMs?: number }
 

@@ -50,7 +50,7 @@ export async function sweepSlots(
     await scheduleEnvironment(db, environmentId, affected, enqueueTargets, onMoves).catch(onError)
 }
 
-/** Those that run first: with the order and the limit in mind, the planner would read all targets by their ids. */
+/** Finds what runs before ordering it: with both in one, the planner would read all targets by their ids. */
 async function findOrphanedTargets(db: Database): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     with running as materialized (

@@ -62,19 +62,21 @@ export async function placeWaiting(
   }
 }
 
-/** The jobs first: with the order and the limit in mind, the planner would read all targets by their ids. */
+/** Finds the jobs before ordering their targets: with both in one, the planner would read all targets by their ids. */
 async function findStranded(db: Database): Promise<Stranded[]> {
   const { rows } = await sql<Stranded>`
     with jobs as materialized (
       select j.id, (j.data ->> 'target_id')::bigint as target_id from queue.job j
       where j.name = ${TARGETS_JOB} and j.state < 'active' and j.group_id is not null
         and not exists (select from workers where name = j.group_id and draining_since is null and ${IS_ONLINE})
-      order by target_id limit ${MAX_AT_ONCE}
     )
-    select jobs.id as "jobId", t.id as "targetId", t.action_id as "actionId", t.server_id as "serverId",
-      a.environment_id as "environmentId", t.status = 'in-progress' as "isRunning"
-    from jobs join targets t on t.id = jobs.target_id join actions a on a.id = t.action_id
-    order by t.id`.execute(db)
+    select jobs.id as "jobId", target.* from jobs cross join lateral (
+      select t.id as "targetId", t.action_id as "actionId", t.server_id as "serverId",
+        a.environment_id as "environmentId", t.status = 'in-progress' as "isRunning"
+      from targets t join actions a on a.id = t.action_id
+      where t.id = jobs.target_id and t.status in ('queued', 'in-progress') limit 1
+    ) as target
+    order by target."targetId" limit ${MAX_AT_ONCE}`.execute(db)
   return rows
 }
 

@@ -77,6 +77,22 @@ describe('a session', () => {
   })
 })
 
+test('a connection is not kept when nobody knows what became of its statement', async (t) => {
+  const { db } = open(t)
+  const pid = async () =>
+    (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)).rows[0]!.pid
+  const unreadable = {
+    toPostgres() {
+      throw new Error('This value cannot be sent.')
+    },
+  }
+  await sql`create table if not exists notes (text text)`.execute(db)
+  const first = await pid()
+  const error = await errorOf(sql`insert into notes values (${unreadable})`.execute(db))
+  assert.match(error.message, /cannot be sent/)
+  assert.notEqual(await pid(), first)
+})
+
 describe('a connection that went silent', () => {
   test('fails its statement in time, as an outage, and the next statement gets another', async (t) => {
     const proxy = await startSilentProxy(t, settings)
@@ -93,7 +109,7 @@ describe('a connection that went silent', () => {
   test('leaves open what became of a commit, and of nothing else', async (t) => {
     const proxy = await startSilentProxy(t, settings)
     const { db } = open(t, proxy)
-    await sql`create table notes (text text)`.execute(db)
+    await sql`create table if not exists notes (text text)`.execute(db)
     const lost = async (work: () => Promise<unknown>, before = async () => {}) => {
       await sql`select 1`.execute(db)
       await before()

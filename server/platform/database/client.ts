@@ -64,7 +64,12 @@ type Internals = {
 export class Client extends pg.Client {
   /** Known after connecting. */
   session: Session | undefined
-  /** Its server takes no writes any more, or its statements no longer fit the schema: the pool must not keep it. */
+  /** Whether its commits wait for another server. Known after connecting. */
+  waitsForStandby = false
+  /**
+   * Its server takes no writes any more, its statements no longer fit the schema, or nobody knows what became of one: the
+   * pool must not keep it.
+   */
   isSpent = false
   readonly #config: Config
   #unheard = false
@@ -104,6 +109,7 @@ export class Client extends pg.Client {
       const query = { text, query_timeout: SETUP_TIMEOUT_MS } as pg.QueryConfig
       const rows = (await super.query(query)).rows as SessionRow[]
       this.session = readSession(rows)
+      this.waitsForStandby = rows[0]!.waits_for_standby
       if (!acceptsReadOnly) assertWritable(rows[0]!)
     } catch (error) {
       void this.end()
@@ -159,7 +165,7 @@ export class Client extends pg.Client {
 
   #examine(error: Error & { code?: string }, commits: boolean): Error {
     if (error.code === '25006' || isStaleStatement(error)) this.isSpent = true
-    if (commits && isUnanswered(error)) this.#unheard = true
+    if (commits && isUnanswered(error)) this.isSpent = this.#unheard = true
     // Also the error of the rollback that follows a failed commit, which takes its place.
     if (this.#unheard && this.session) unheard.set(error, this.session)
     if (error.message === 'Query read timeout') this.#abandon()

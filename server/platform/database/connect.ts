@@ -40,12 +40,12 @@ export function openDatabase(
   settings: ConnectionSettings,
   options: {
     max?: number
-    /** For single statements, which may be sent behind each other: see share-connections.ts. */
-    pipeline?: boolean
+    /** Single statements are sent behind each other, up to this time apart: see share-connections.ts. */
+    pipelineWithinMs?: number
     onIdleError: (error: Error) => void
   } & Pick<Config, 'session' | 'queryTimeoutMs'>,
 ) {
-  const { max = 10 } = options
+  const { max = 10, pipelineWithinMs } = options
   let failures = 0
   const poolConfig: pg.PoolConfig & Config = {
     ...settings,
@@ -53,7 +53,7 @@ export function openDatabase(
     application_name: 'gantry',
     session: options.session,
     queryTimeoutMs: options.queryTimeoutMs,
-    pipeline: options.pipeline,
+    pipeline: pipelineWithinMs !== undefined,
     onFailure: () => {
       failures += 1
     },
@@ -70,9 +70,8 @@ export function openDatabase(
   pool.on('release', (_error, client) => {
     if (client instanceof Client && client.isSpent) void client.end()
   })
-  const db = new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool: options.pipeline ? shareConnections(pool) : pool }),
-  })
+  const shared = pipelineWithinMs === undefined ? pool : shareConnections(pool, pipelineWithinMs)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: shared }) })
   // Kysely ends the pool only when it has used it.
   const close = async (): Promise<void> => {
     await db.destroy()

@@ -47,6 +47,7 @@ export function setSession(different: SessionSettings): string {
   return `
     select name, wanted, set_config(name, wanted, false) as value, pg_backend_pid() as pid,
       (select backend_start::text from pg_stat_activity where pid = pg_backend_pid()) as started_at,
+      current_setting('synchronous_standby_names') <> '' as waits_for_standby,
       ${WRITABILITY}
     from (values ${wanted}) as settings (name, wanted) where current_setting(name, true) is not null`
 }
@@ -57,6 +58,7 @@ export type SessionRow = {
   value: string
   pid: number
   started_at: string
+  waits_for_standby: boolean
 } & Writability
 
 export type Writability = { is_standby: boolean; is_read_only: boolean }

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { type RawBuilder, sql } from 'kysely'
 import { createTestDatabase } from '#test/support/database.ts'
+import { openOwnPostgres } from '#test/support/own-postgres.ts'
 import { startSilentProxy } from '#test/support/silent-proxy.ts'
 import { until, untilLockWait } from '#test/support/until.ts'
 import { unheardCommit, withQueryTimeout } from './client.ts'
 import { type ConnectionSettings, type Database, openDatabase } from './connect.ts'
 import { isOutage } from './outages.ts'
-import { SLOW_MS } from './share-connections.ts'
+import type { SessionSettings } from './session.ts'
 
 const { settings, drop } = await createTestDatabase()
 const { db, pool, close } = openDatabase(settings, { onIdleError: () => {} })
@@ -29,12 +30,14 @@ const behind = (key: number) =>
 const insert = (text: string) => sql`insert into notes values (${text})`
 
 /** Connections that statements share, where these statements are prepared already. */
-async function open(t: Closer, target: ConnectionSettings = settings) {
-  const session = { lock_timeout: '1s' }
-  const { db: shared, close } = openDatabase(target, {
+async function open(
+  t: Closer,
+  more: { target?: ConnectionSettings; withinMs?: number; session?: SessionSettings } = {},
+) {
+  const { db: shared, close } = openDatabase(more.target ?? settings, {
     max: 3,
-    pipeline: true,
-    session,
+    pipelineWithinMs: more.withinMs ?? 60_000,
+    session: more.session,
     onIdleError: () => {},
   })
   t.after(close)
@@ -107,19 +110,20 @@ describe('statements that follow each other closely', () => {
 
 describe('nothing is sent behind a statement', () => {
   test('that is slow', async (t) => {
-    const shared = await open(t)
+    const withinMs = 20
+    const shared = await open(t, { withinMs })
     const unlock = await lock(2)
     const slow = pidOf(shared, behind(2))
     await untilLockWait(db)
     const begun = performance.now()
-    await until('it is slow', 5_000, () => performance.now() - begun > SLOW_MS)
+    await until('it is slow', 5_000, () => performance.now() - begun > withinMs)
     const next = await pidOf(shared)
     await unlock()
     assert.notEqual(next, await slow)
   })
 
   test('that is being prepared: without it, the same statement would be unknown', async (t) => {
-    const shared = await open(t)
+    const shared = await open(t, { session: { lock_timeout: '1s' } })
     const add = (text: string) =>
       errorOf(sql`insert into notes select ${text} from notes limit 0`.execute(shared))
     const table = await pool.connect()
@@ -145,6 +149,18 @@ describe('nothing is sent behind a statement', () => {
     assert.notEqual(third, await second)
     await insert('elsewhere').execute(shared)
   })
+
+  test('whose commit waits for a standby: on another connection it waits at the same time', async (t) => {
+    const own = await openOwnPostgres(t)
+    await own.start({ synchronous_standby_names: 'nobody', synchronous_commit: 'local' })
+    await own.query('create table notes (text text)')
+    const target = { host: '127.0.0.1', port: own.port, user: 'gantry', database: 'postgres', ssl: false }
+    const shared = await open(t, { target })
+    const first = pidOf(shared)
+    await isSent()
+    const second = pidOf(shared)
+    assert.notEqual(await first, await second)
+  })
 })
 
 test('a shared connection that is lost fails both statements, and the next ones work', async (t) => {
@@ -166,7 +182,7 @@ test('a shared connection that is lost fails both statements, and the next ones 
 
 test('a shared connection that went silent is reset, so that nothing of it arrives later', async (t) => {
   const proxy = await startSilentProxy(t, settings)
-  const shared = await open(t, { ...settings, host: '127.0.0.1', port: proxy.port })
+  const shared = await open(t, { target: { ...settings, host: '127.0.0.1', port: proxy.port } })
   proxy.loseAnswers()
   const errors = [errorOf(withQueryTimeout(200, () => insert('unheard').execute(shared)))]
   await isSent()

@@ -2,9 +2,6 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import type pg from 'pg'
 import type { Client } from './client.ts'
 
-/** A statement that runs for longer may be waiting for a lock: others do not queue behind it. */
-export const SLOW_MS = 50
-
 type Shared = { client: Client & pg.PoolClient; users: number; sentAt: number }
 
 /**
@@ -12,10 +9,10 @@ type Shared = { client: Client & pg.PoolClient; users: number; sentAt: number }
  * a pause. On two connections the server would work on both at once, and take the processor from the process that
  * prepares the next one.
  *
- * For single statements: a transaction would include those of others. The time that a statement may take has to include
- * the one before it.
+ * For single statements: a transaction would include those of others. The time that a statement may take must allow for
+ * the one ahead of it. Nothing is sent behind a statement that was sent more than `withinMs` ago: it may be waiting for a lock.
  */
-export function shareConnections(pool: pg.Pool): PostgresPool {
+export function shareConnections(pool: pg.Pool, withinMs: number): PostgresPool {
   let latest: Shared | undefined
 
   function use(shared: Shared): PostgresPoolClient {
@@ -36,7 +33,7 @@ export function shareConnections(pool: pg.Pool): PostgresPool {
 
   return {
     async connect() {
-      if (latest && takesAnother(latest)) return use(latest)
+      if (latest && takesAnother(latest, withinMs)) return use(latest)
       const client = (await pool.connect()) as Shared['client']
       latest = { client, users: 0, sentAt: performance.now() }
       return use(latest)
@@ -46,8 +43,10 @@ export function shareConnections(pool: pg.Pool): PostgresPool {
   }
 }
 
-function takesAnother({ client, users, sentAt }: Shared): boolean {
-  return users === 1 && performance.now() - sentAt < SLOW_MS && !client.isPreparing && !client.isSpent
+function takesAnother({ client, users, sentAt }: Shared, withinMs: number): boolean {
+  if (users > 1 || performance.now() - sentAt > withinMs) return false
+  // The waits for a standby of two commits overlap on two connections only.
+  return !client.isPreparing && !client.isSpent && !client.waitsForStandby
 }
 
 const TRANSACTION = /^\s*(begin|start|commit|rollback|savepoint)\b/i
