@@ -3,7 +3,7 @@ import { alternate, get, median, medianRatio, ROUNDS, startLoader } from './meas
 import { storeActions } from './stored-actions.ts'
 
 const SIZES = {
-  full: { stored: 1_000, warmUpMs: 1_500, ms: 1_500, rounds: ROUNDS },
+  full: { stored: 1_000, warmUpMs: 1_000, ms: 1_300, rounds: ROUNDS },
   smoke: { stored: 200, warmUpMs: 100, ms: 200, rounds: 1 },
 }
 

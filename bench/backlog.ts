@@ -12,7 +12,7 @@ import { runStatement, type Workbench } from './workbench.ts'
 
 const SIZES = {
   /** `few`: those of the floor, enough runs to time, too few to count as a backlog. */
-  full: { waiting: 50_000, few: 100, warmUpMs: 2_000, ms: 2_000, rounds: ROUNDS, runs: 60 },
+  full: { waiting: 50_000, few: 100, warmUpMs: 1_500, ms: 1_500, rounds: ROUNDS, runs: 60 },
   smoke: { waiting: 20, few: 10, warmUpMs: 100, ms: 200, rounds: 1, runs: 3 },
 }
 

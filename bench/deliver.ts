@@ -14,7 +14,7 @@ import { type Arrivals, clock } from './receiver.ts'
 import type { Workbench } from './workbench.ts'
 
 const SIZES = {
-  full: { moves: 5_000, warmUps: 2, rounds: ROUNDS, samples: 300, movesPerHook: 200 },
+  full: { moves: 5_000, warmUps: 1, rounds: ROUNDS, samples: 300, movesPerHook: 200 },
   smoke: { moves: 100, warmUps: 1, rounds: 1, samples: 5, movesPerHook: 5 },
 }
 const RECEIVERS = 20

@@ -4,7 +4,7 @@ import { type StoredActions, storeActions } from './stored-actions.ts'
 import type { BenchServer, Workbench } from './workbench.ts'
 
 const SIZES = {
-  full: { many: 1_000_000, few: 1_000, deepPage: 10_000, ms: 500, rounds: ROUNDS },
+  full: { many: 1_000_000, few: 1_000, deepPage: 10_000, ms: 400, rounds: ROUNDS },
   smoke: { many: 4_000, few: 1_000, deepPage: 100, ms: 100, rounds: 1 },
 }
 

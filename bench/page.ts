@@ -7,7 +7,7 @@ import type { Bench } from './bench.ts'
 import { storeActions } from './stored-actions.ts'
 import type { BenchServer } from './workbench.ts'
 
-const SIZES = { full: { stored: 10_000, ms: 10_000 }, smoke: { stored: 200, ms: 1_000 } }
+const SIZES = { full: { stored: 10_000, ms: 8_000 }, smoke: { stored: 200, ms: 1_000 } }
 const MOVES_PER_SECOND = 10
 const FRAME_MS = 1_000 / 60
 const FIRST_LOAD_KB = 250
