@@ -165,8 +165,9 @@ function rowsOf(pipelineId: number, busyId: number): string[] {
         limit ${STORED_DELIVERIES}) e, hooks h where h.type = 'outgoing'`,
     `insert into hook_requests (id, hook_id, type, action_id, url, method, outcome, response_status_code)
       select uuidv7(), hook_id, 'outgoing', action_id, 'http://127.0.0.1/', 'POST', 'delivered', 200 from deliveries`,
-    `insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type)
-      select p.environment_id, p.id, p.operation, 'waiting', 'WAITING_CONCURRENCY_PIPELINE', 'manual'
+    `insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, created_at)
+      select p.environment_id, p.id, p.operation, 'waiting', 'WAITING_CONCURRENCY_PIPELINE', 'manual',
+        now() + interval '1 hour'
       from pipelines p, generate_series(1, ${STORED_WAITING}) where p.id = ${busyId}`,
   ]
 }

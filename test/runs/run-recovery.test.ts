@@ -84,14 +84,16 @@ test('an action that waits for a free slot gets it, if it has waited for a while
 
 test('a target whose worker is gone does not wait behind jobs of targets that have ended', async () => {
   const notStarted = { started_at: null, completed_at: null }
+  const tree = await createTestTree(db)
+  const endedId = await targetIdOf(await createAction(db, tree))
   const id = await createAction(
     db,
-    await createTestTree(db),
+    tree,
     { status: 'in-progress', status_reason_code: 'IN_PROGRESS', completed_at: null },
     { status: 'queued', status_reason_code: 'QUEUED', ...notStarted },
   )
   const targetId = await targetIdOf(id)
-  const ended = Array.from({ length: 500 }, (_, n) => ({ targetId: -1 - n, worker: 'gone' }))
+  const ended = Array.from({ length: 500 }, () => ({ targetId: endedId, worker: 'gone' }))
   await db.transaction().execute((trx) => enqueue.targets(trx, [...ended, { targetId, worker: 'gone' }]))
   await sweepSlots(db, enqueue.targets, assert.ifError)
   const { rows } = await sql`

@@ -20,8 +20,8 @@ type LookUp = (calls: CallToStore[], error: unknown, began: number) => Promise<S
 /**
  * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
  * own commit. A statement costs as much as several calls, so a second commit is sent only when enough calls wait for it.
- * It queues behind the first, on the same connection; one more is sent on another connection while the first is slow, for
- * example because it waits for a lock.
+ * Usually it queues behind the first, on the same connection (share-connections.ts); one more is sent on another connection
+ * while the first is slow, for example because it waits for a lock.
  */
 export function createGroupCommit(
   commit: (calls: CallToStore[]) => Promise<StoredCall[]>,

@@ -76,7 +76,7 @@ async function findStranded(db: Database): Promise<Stranded[]> {
       from targets t join actions a on a.id = t.action_id
       where t.id = jobs.target_id and t.status in ('queued', 'in-progress') limit 1
     ) as target
-    order by target."targetId" limit ${MAX_AT_ONCE}`.execute(db)
+    order by target."isRunning", target."targetId" limit ${MAX_AT_ONCE}`.execute(db)
   return rows
 }
 

@@ -77,7 +77,7 @@ describe('a session', () => {
   })
 })
 
-test('a connection is not kept when nobody knows what became of its statement', async (t) => {
+test('a connection is not kept after a statement that failed without an answer of the server', async (t) => {
   const { db } = open(t)
   const pid = async () =>
     (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db)).rows[0]!.pid
@@ -86,11 +86,16 @@ test('a connection is not kept when nobody knows what became of its statement', 
       throw new Error('This value cannot be sent.')
     },
   }
-  await sql`create table if not exists notes (text text)`.execute(db)
-  const first = await pid()
-  const error = await errorOf(sql`insert into notes values (${unreadable})`.execute(db))
-  assert.match(error.message, /cannot be sent/)
-  assert.notEqual(await pid(), first)
+  await sql`create table drafts (text text)`.execute(db)
+  const insert = (value: unknown) => sql`insert into drafts values (${value})`.execute(db)
+  const select = (value: unknown) => sql`select ${value}::text`.execute(db)
+  for (const execute of [insert, select]) {
+    await execute('first')
+    const before = await pid()
+    assert.match((await errorOf(execute(unreadable))).message, /cannot be sent/)
+    assert.notEqual(await pid(), before)
+    await execute('second')
+  }
 })
 
 describe('a connection that went silent', () => {
@@ -109,7 +114,7 @@ describe('a connection that went silent', () => {
   test('leaves open what became of a commit, and of nothing else', async (t) => {
     const proxy = await startSilentProxy(t, settings)
     const { db } = open(t, proxy)
-    await sql`create table if not exists notes (text text)`.execute(db)
+    await sql`create table notes (text text)`.execute(db)
     const lost = async (work: () => Promise<unknown>, before = async () => {}) => {
       await sql`select 1`.execute(db)
       await before()

@@ -67,8 +67,8 @@ export class Client extends pg.Client {
   /** Whether its commits wait for another server. Known after connecting. */
   waitsForStandby = false
   /**
-   * Its server takes no writes any more, its statements no longer fit the schema, or nobody knows what became of one: the
-   * pool must not keep it.
+   * Its server takes no writes any more, its statements no longer fit the schema, or one failed without an answer of the
+   * server: the pool must not keep it.
    */
   isSpent = false
   readonly #config: Config
@@ -164,7 +164,8 @@ export class Client extends pg.Client {
   }
 
   #examine(error: Error & { code?: string }, commits: boolean): Error {
-    if (error.code === '25006' || isStaleStatement(error)) this.isSpent = true
+    if (!(error instanceof pg.DatabaseError) || error.code === '25006' || isStaleStatement(error))
+      this.isSpent = true
     if (commits && isUnanswered(error)) this.isSpent = this.#unheard = true
     // Also the error of the rollback that follows a failed commit, which takes its place.
     if (this.#unheard && this.session) unheard.set(error, this.session)

@@ -156,7 +156,9 @@ describe('nothing is sent behind a statement', () => {
     await own.query('create table notes (text text)')
     const target = { host: '127.0.0.1', port: own.port, user: 'gantry', database: 'postgres', ssl: false }
     const shared = await open(t, { target })
-    const first = pidOf(shared)
+    const slow = sql<{ pid: number }>`select pg_backend_pid() as pid from (select pg_sleep(0.2)) as slept`
+    await slow.execute(shared)
+    const first = pidOf(shared, slow)
     await isSent()
     const second = pidOf(shared)
     assert.notEqual(await first, await second)

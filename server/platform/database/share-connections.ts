@@ -10,7 +10,8 @@ type Shared = { client: Client & pg.PoolClient; users: number; sentAt: number }
  * prepares the next one.
  *
  * For single statements: a transaction would include those of others. The time that a statement may take must allow for
- * the one ahead of it. Nothing is sent behind a statement that was sent more than `withinMs` ago: it may be waiting for a lock.
+ * the one ahead of it. Nothing is sent behind a statement that was sent more than `withinMs` ago: it may be waiting for
+ * a lock.
  */
 export function shareConnections(pool: pg.Pool, withinMs: number): PostgresPool {
   let latest: Shared | undefined
