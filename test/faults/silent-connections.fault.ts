@@ -41,11 +41,8 @@ test('the database goes silent: calls get outcome_unknown, /readyz turns red, an
   assert.equal((await get('/readyz')).status, 503)
   proxy.heal()
   await until('ready again', 45_000, async () => (await get('/readyz')).status === 200)
-  // A connection that went silent while it was idle is found by the next call that uses it.
-  const again = await until('accepted', 30_000, async () => {
-    const answer = await callHook('second')
-    return [200, 202].includes(answer.status) && answer
-  })
+  const again = await callHook('second')
+  assert.ok([200, 202].includes(again.status))
   assert.equal((await callHook('second')).body.action_id, again.body.action_id)
 })
 

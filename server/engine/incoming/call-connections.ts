@@ -14,6 +14,9 @@ const SERVER_LIMIT = '2500ms'
 /** Shorter than what makes a commit slow for group-commit.ts: what is sent then must not queue behind it. */
 const PIPELINE_WITHIN_MS = 25
 
+/** Less than a call takes to find out that the database went silent: the next one does not use a connection of before. */
+const IDLE_MS = 5_000
+
 /** `single`: for commits of one statement. */
 export type CallDatabases = { db: Database; single: Database }
 
@@ -22,6 +25,7 @@ export function openCallConnections(settings: ConnectionSettings, onIdleError: (
   return openDatabase(settings, {
     max: CALL_CONNECTIONS,
     pipelineWithinMs: PIPELINE_WITHIN_MS,
+    idleMs: IDLE_MS,
     session: { statement_timeout: SERVER_LIMIT },
     onIdleError,
   })

@@ -42,6 +42,8 @@ export function openDatabase(
     max?: number
     /** Single statements are sent behind each other, up to this time apart: see share-connections.ts. */
     pipelineWithinMs?: number
+    /** Connections that are idle for longer are closed. */
+    idleMs?: number
     onIdleError: (error: Error) => void
   } & Pick<Config, 'session' | 'queryTimeoutMs'>,
 ) {
@@ -60,7 +62,7 @@ export function openDatabase(
     max,
     // An outage must be detected in time to respond with 503, before the caller disconnects.
     connectionTimeoutMillis: 3_000,
-    idleTimeoutMillis: 60_000,
+    idleTimeoutMillis: options.idleMs ?? 60_000,
     types: { getTypeParser: getTypeParser as typeof pg.types.getTypeParser },
   }
   const pool = new pg.Pool(poolConfig)
