@@ -14,6 +14,7 @@ import { openRunner } from '#engine/runner/runner.ts'
 import { type Enqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { createScheduler } from '#engine/scheduling/schedule-new.ts'
 import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
+import { startSettling } from '#engine/settling/settle-loop.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import type { Metrics } from '#ops/metrics/metrics.ts'
@@ -147,6 +148,18 @@ export async function startWork(deps: WorkDeps) {
     onError: onError('reconciling'),
   })
   stops.push(() => reconciler.stop())
+
+  const settling = startSettling({
+    db,
+    box,
+    connect: deps.connect,
+    workerName,
+    pollMs: config.pollMs,
+    everySeconds: config.settleSeconds,
+    isPaused: () => !mayWork(),
+    onError: onError('settling'),
+  })
+  stops.push(() => settling.stop())
 
   const started = resources.move()
   return {

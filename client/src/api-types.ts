@@ -4712,6 +4712,19 @@ export interface components {
       /** @description Its page at the provider; null when the provider has none, and for callers without `action:view`. */
       url: string | null
     }
+    PossiblyLiveRelease: {
+      /** @description The action whose release it is; null when unknown, and for callers without `action:view`. */
+      action: components['schemas']['ActionRef'] | null
+      /** @description The name of the release. */
+      release_name: string | null
+      /** @description The commit of the release; null when unknown. */
+      commit: components['schemas']['ReleaseCommit'] | null
+      /**
+       * Format: date-time
+       * @description When the server switched to it; null when that is not known.
+       */
+      since: string | null
+    }
     LiveRelease: {
       /** @description The server; null for callers without `server:view`. */
       server: {
@@ -4720,25 +4733,42 @@ export interface components {
         /** @description The name of the server. */
         name: string
       } | null
-      /** @description The action that switched the server to the release; null while nothing is live there, and for callers without `action:view`. */
+      /**
+       * @description `known`: the server serves the release below. `nothing`: nothing is live there. `unknown`: a run was interrupted while the server switched, or `current` is not a release that Gantry made; Gantry keeps asking the server.
+       * @enum {string}
+       */
+      state: 'known' | 'unknown' | 'nothing'
+      /** @description The action that switched the server to the release; null unless `state` is `known`, and for callers without `action:view`. */
       action: components['schemas']['ActionRef'] | null
-      /** @description The live release; null while nothing is live on the server. */
+      /** @description The live release; null unless `state` is `known`. */
       release_name: string | null
       /** @description The commit of the release; null when unknown. */
       commit: components['schemas']['ReleaseCommit'] | null
       /**
        * Format: date-time
-       * @description When the server switched to it; null while nothing is live there.
+       * @description When the server switched to it; null unless `state` is `known`.
        */
       since: string | null
+      /** @description What was live before that became unknown; null unless `state` is `unknown`, and when nothing was. */
+      last_known: components['schemas']['PossiblyLiveRelease'] | null
+      /** @description What the interrupted run was switching to, which may be live instead; null unless `state` is `unknown`, and when no run was interrupted. */
+      candidate: components['schemas']['PossiblyLiveRelease'] | null
+      /**
+       * Format: date-time
+       * @description Since when it is unknown; null unless `state` is `unknown`.
+       */
+      unknown_since: string | null
+      /** @description Why it is unknown; null unless `state` is `unknown`. */
+      unknown_reason: string | null
       /** @description Whether the live commit is, or has among its ancestors, the commit that `contains` names; null when unknown, and without `contains`. */
       contains: boolean | null
       /**
-       * @description Why `contains` is null although it was asked for: `nothing_live` on the server; `unknown_commit` or `ambiguous_commit` in the mirror of the repository, which is as of the last deploy; `unknown_live_commit`, for example after the application got another repository; `shallow_history`; `no_mirror` on the machine that answers; `timeout`. Null otherwise.
+       * @description Why `contains` is null although it was asked for: `nothing_live` on the server; `live_unknown`, see `state`; `unknown_commit` or `ambiguous_commit` in the mirror of the repository, which is as of the last deploy; `unknown_live_commit`, for example after the application got another repository; `shallow_history`; `no_mirror` on the machine that answers; `timeout`. Null otherwise.
        * @enum {unknown}
        */
       contains_reason:
         | 'nothing_live'
+        | 'live_unknown'
         | 'unknown_commit'
         | 'ambiguous_commit'
         | 'unknown_live_commit'
@@ -4999,6 +5029,7 @@ export interface components {
        */
       reason:
         | 'first_release'
+        | 'live_unknown'
         | 'commit_unknown'
         | 'commit_missing'
         | 'shallow_history'
@@ -5048,6 +5079,7 @@ export interface components {
        */
       reason:
         | 'first_release'
+        | 'live_unknown'
         | 'commit_unknown'
         | 'commit_missing'
         | 'shallow_history'
@@ -5722,6 +5754,36 @@ export interface components {
       /** @description Deliveries that failed for good within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`. */
       failed: components['schemas']['FailedNotification'][]
     }
+    NeedsAttention: {
+      /**
+       * @description `live_unknown`: what the server serves is not known; see `GET /applications/{id}/live`.
+       * @enum {string}
+       */
+      kind: 'live_unknown'
+      /**
+       * Format: date-time
+       * @description Since when.
+       */
+      since: string
+      /** @description The reason, in words. */
+      detail: string
+      /** @description The application. */
+      application: {
+        /** @description The id of the application. */
+        id: number
+        /** @description The name of the application. */
+        name: string
+      }
+      /** @description The server. */
+      server: {
+        /** @description The id of the server. */
+        id: number
+        /** @description The name of the server. */
+        name: string
+      }
+      /** @description The id of the environment. */
+      environment_id: number
+    }
     Overview: {
       /** @description How many runs there are of each kind: the lists below are shortened. */
       counts: {
@@ -5764,6 +5826,13 @@ export interface components {
       }[]
       /** @description The state of notifications. */
       deliveries: components['schemas']['OverviewDeliveries']
+      /** @description What to look at, besides failed runs and deliveries. */
+      needs_attention: {
+        /** @description How many there are. */
+        count: number
+        /** @description Latest first; at most 20. */
+        items: components['schemas']['NeedsAttention'][]
+      }
       /** @description The processes that run jobs. */
       workers: {
         /** @description Workers online in the entire installation. */

@@ -49,6 +49,7 @@ const DEFAULTS: Config = {
   requestTimeoutMs: 30_000,
   heartbeatSeconds: 20,
   pollMs: 5_000,
+  settleSeconds: 45,
   deliveryPollMs: 1_000,
   stopGraceMs: 10_000,
 }
@@ -270,6 +271,7 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
   requestTimeoutMs: { valid: [['100', 100]], invalid: ['99', '600001'] },
   heartbeatSeconds: { valid: [['10', 10]], invalid: ['9', '61'] },
   pollMs: { valid: [['50', 50]], invalid: ['49', '60001'] },
+  settleSeconds: { valid: [['1', 1]], invalid: ['0', '3601'] },
   deliveryPollMs: { valid: [['50', 50]], invalid: ['49', '60001', 'soon'] },
   stopGraceMs: { valid: [['0', 0]], invalid: ['-1', '600001', '99999999999999999999'] },
 }

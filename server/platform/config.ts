@@ -233,6 +233,12 @@ export const settings = {
     [10, 60],
   ),
   pollMs: integer('GANTRY_POLL_MS', 'Maximum wait for jobs without a notification', 5_000, [50, 60_000]),
+  settleSeconds: integer(
+    'GANTRY_SETTLE_SECONDS',
+    'How often Gantry tries to find out what is live on a server where that is unknown',
+    45,
+    [1, 3_600],
+  ),
   deliveryPollMs: integer(
     'GANTRY_DELIVERY_POLL_MS',
     'Maximum wait for a delivery that is due',

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { lockLive, storeUnknown } from '#model/live/live-record.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import { countOnline } from '#model/workers/live-workers.ts'
 import { openOverview } from '#test/support/overview.ts'
@@ -41,6 +42,7 @@ suite('the overview', () => {
       'runs_per_day',
       'median_duration_seconds_per_day',
       'deliveries',
+      'needs_attention',
       'workers',
       'queue',
     ])
@@ -51,6 +53,26 @@ suite('the overview', () => {
     assert.equal(overview.median_duration_seconds_per_day.length, 30)
     const jobs = overview.queue.depths.map(({ job }: { job: string }) => job)
     assert.ok(jobs.includes('targets.run'))
+  })
+
+  test('names servers whose live release is not known, to callers who may see both', async () => {
+    const tree = await createTestTree(db)
+    const { applicationId } = tree
+    const [serverId] = tree.serverIds as [number]
+    const unknown = { reason: 'The run ended during the switch.', targetId: null, candidate: null }
+    await db.transaction().execute(async (trx) => {
+      await lockLive(trx, applicationId)
+      await storeUnknown(trx, { applicationId, serverId }, unknown)
+    })
+    const { needs_attention } = await overviewOf(tree.owner)
+    assert.equal(needs_attention.count, 1)
+    const [{ kind, application, server, detail }] = needs_attention.items
+    assert.deepEqual(
+      [kind, application.id, server.id, detail],
+      ['live_unknown', applicationId, serverId, unknown.reason],
+    )
+    const stranger = await overviewOf((await createTestTree(db)).owner)
+    assert.deepEqual(stranger.needs_attention, { count: 0, items: [] })
   })
 
   test('shows runs in progress, newest first, with everything a row needs', async () => {

@@ -4,10 +4,11 @@ import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { recordLive } from '#engine/runner/live-releases.ts'
 import { hideReleases, recordRelease, recordSizes, replaceReleases } from '#engine/runner/releases-on-disk.ts'
 import { temporaryFolder } from '#model/deploy/fixtures.ts'
+import { lockLive, storeUnknown } from '#model/live/live-record.ts'
 import { openTestApp } from '#test/support/harness.ts'
+import { recordLive } from '#test/support/live.ts'
 import { makeRepository } from '#test/support/repository.ts'
 import { commitOf } from '#test/support/runs.ts'
 import { createAction, createPerson, createTestTree } from '#test/support/world.ts'
@@ -51,11 +52,12 @@ async function openTree() {
 suite('what is live', () => {
   test('is said per linked server: action, release, commit and since when', async () => {
     const { tree, one, two, ask, deploy } = await openTree()
-    const nothing = { action: null, release_name: null, commit: null, since: null }
+    const nothing = { state: 'nothing', action: null, release_name: null, commit: null, since: null }
     const unasked = { contains: null, contains_reason: null }
+    const certain = { last_known: null, candidate: null, unknown_since: null, unknown_reason: null }
     assert.deepEqual(
       (await ask('live')).map(({ server, ...rest }: { server: object }) => rest),
-      [1, 2].map(() => ({ ...nothing, ...unasked })),
+      [1, 2].map(() => ({ ...nothing, ...certain, ...unasked })),
     )
     const first = await deploy('1', [one, two])
     const second = await deploy('2', [two])
@@ -75,6 +77,49 @@ suite('what is live', () => {
       .execute((trx) => recordLive(trx, { ...live, actionId: first, releaseName: name('1') }))
     const again = await api.request('GET', `/applications/${tree.applicationId}`, { token: tree.owner.token })
     assert.equal(again.body.last_deployments.live.id, first)
+  })
+
+  test('is unknown after an interrupted switch: what was live last, and what may be live instead', async () => {
+    const { tree, applicationId, one, two, ask, deploy } = await openTree()
+    const first = await deploy('1', [one, two])
+    const second = await createAction(
+      db,
+      { ...tree, serverIds: [one] },
+      { release_name: name('2'), commit: JSON.stringify(commitOf('2')) },
+      { release_name: name('2') },
+    )
+    const disk = { applicationId, serverId: one }
+    const candidate = { actionId: second, releaseName: name('2'), commitSha: commitOf('2').hash }
+    const reason = 'The run ended during the switch.'
+    await db.transaction().execute(async (trx) => {
+      await lockLive(trx, applicationId)
+      await storeUnknown(trx, disk, { reason, targetId: null, candidate })
+    })
+    const [a, b] = await ask(`live?contains=${'1'.repeat(40)}`)
+    assert.deepEqual([a.state, a.action, a.release_name, a.commit], ['unknown', null, null, null])
+    assert.deepEqual([a.last_known.action.id, a.last_known.release_name], [first, name('1')])
+    assert.deepEqual([a.candidate.action.id, a.candidate.release_name], [second, name('2')])
+    assert.equal(a.candidate.commit.hash, '2'.repeat(40))
+    assert.ok(Math.abs(Date.now() - Date.parse(a.unknown_since)) < 60_000)
+    assert.ok(Math.abs(Date.now() - Date.parse(a.last_known.since)) < 60_000)
+    assert.deepEqual([a.unknown_reason, a.contains_reason], [reason, 'live_unknown'])
+    assert.deepEqual([b.state, b.release_name, b.last_known], ['known', name('1'), null])
+    const live = async () => {
+      const { body } = await api.request('GET', `/applications/${applicationId}`, { token: tree.owner.token })
+      return body.last_deployments.live?.id ?? null
+    }
+    assert.equal(await live(), first)
+    await db.transaction().execute(async (trx) => {
+      await lockLive(trx, applicationId)
+      await storeUnknown(trx, { applicationId, serverId: two }, { reason, targetId: null, candidate: null })
+    })
+    assert.equal(await live(), null)
+    await db.transaction().execute((trx) => recordLive(trx, { ...disk, ...candidate }))
+    assert.equal(await live(), second)
+    assert.deepEqual(
+      (await ask('live')).map(({ state }: { state: string }) => state),
+      ['known', 'unknown'],
+    )
   })
 
   test('hides servers and actions from callers who may not view them', async () => {

@@ -1,10 +1,10 @@
 // `gantry live`, `gantry releases`, and the releases that Tab offers to `gantry rollback --to`.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
-import { recordLive } from '#engine/runner/live-releases.ts'
 import { recordSizes } from '#engine/runner/releases-on-disk.ts'
 import { openShell } from '#test/support/cli.ts'
 import { openTestApp } from '#test/support/harness.ts'
+import { recordLive } from '#test/support/live.ts'
 import { commitOf } from '#test/support/runs.ts'
 import { createAction, createTestTree } from '#test/support/world.ts'
 

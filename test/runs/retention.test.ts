@@ -5,6 +5,7 @@ import { type Insertable, sql } from 'kysely'
 import { replayDelivery } from '#engine/outgoing/redeliver.ts'
 import { replaceReleases } from '#engine/runner/releases-on-disk.ts'
 import { createApply, nextName, shop, summarize } from '#manage/apply/test-apply.ts'
+import { lockLive, storeUnknown } from '#model/live/live-record.ts'
 import { pruneOldData, readRetentionTotals } from '#ops/retention/prune.ts'
 import type { ActionsTable, Commit, Retention } from '#platform/database/tables.ts'
 import { uuidAt } from '#platform/database/uuid-at.ts'
@@ -213,6 +214,31 @@ suite('runs', () => {
       body: { type: 'rollback', release_name: '20260102000000-aaaaaaa' },
     })
     assert.equal(rollback.status, 201, rollback.text)
+  })
+
+  test('that may be live on a server where that is unknown stay, both of them', async () => {
+    const { tree, run, left } = await openTree({ runs_days: 10 })
+    const release = (name: string, day: number) => run(day, { release_name: name })
+    const old = await release('20260101000000-aaaaaaa', 60)
+    const last = await release('20260102000000-aaaaaaa', 50)
+    const candidate = await release('20260103000000-aaaaaaa', 40)
+    await makeLive(db, tree, last)
+    const { applicationId } = tree
+    await db.transaction().execute(async (trx) => {
+      await lockLive(trx, applicationId)
+      await storeUnknown(
+        trx,
+        { applicationId, serverId: tree.serverIds[0]! },
+        {
+          reason: 'The run ended during the switch.',
+          targetId: null,
+          candidate: { actionId: candidate, releaseName: '20260103000000-aaaaaaa', commitSha: null },
+        },
+      )
+    })
+    await prune()
+    assert.deepEqual(await left(), [last, candidate])
+    assert.ok(old < last)
   })
 
   test('that no statistics have counted yet stay', async () => {

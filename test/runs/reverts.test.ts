@@ -4,19 +4,20 @@ import { randomUUID } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { beginTarget } from '#engine/runner/begin-target.ts'
-import { recordLive } from '#engine/runner/live-releases.ts'
 import type { Run } from '#engine/runner/load-run.ts'
 import { markLive, markReverted } from '#engine/runner/mark-live.ts'
 import { RunsElsewhere } from '#engine/scheduling/home-worker.ts'
 import { sweepSlots } from '#engine/scheduling/jobs.ts'
 import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { State } from '#model/actions/status.ts'
+import { readVersion } from '#model/live/live-record.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { openListener } from '#platform/database/listen.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
+import { recordLive } from '#test/support/live.ts'
 import { insertWorker } from '#test/support/workers.ts'
 import { createAction, createTestTree } from '#test/support/world.ts'
 
@@ -108,7 +109,9 @@ async function makeDeploy(
         status_reason_code: reason,
         batch: index + 1,
         steps: JSON.stringify(steps.split(' ').map(stepOf)),
-        live_before: JSON.stringify({ release: name(1), action_id: null, commit_sha: null }),
+        live_before: steps.startsWith('completed')
+          ? JSON.stringify({ release: name(1), action_id: null, commit_sha: null })
+          : null,
         completed_at: status === 'failed' ? new Date().toISOString() : null,
         attempt: 1,
       })
@@ -257,6 +260,12 @@ suite('what is stored as live', () => {
       const run = { actionId, targetId, releaseName: name(digit), commit: null, liveBefore }
       return { ...run, application: { id: applicationId }, server: { id: serverId } } as unknown as Run
     }
+    /** As a step that switches does: what is stored is read before the command, and compared after it. */
+    const markedBy = async (mark: typeof markLive, run: Run) => {
+      const liveVersion = await readVersion(db, { applicationId, serverId })
+      await inTransaction((trx) => mark(trx, { ...run, liveVersion }))
+    }
+    const isUnknown = async () => (await readVersion(db, { applicationId, serverId })).startsWith('unknown')
     const live = () =>
       db
         .selectFrom('live_releases')
@@ -280,55 +289,72 @@ suite('what is stored as live', () => {
         .executeTakeFirst()
       return row?.reverted
     }
-    return { disk: { applicationId, serverId }, makeRun, live, liveBefore, isReverted }
+    return { disk: { applicationId, serverId }, makeRun, markedBy, isUnknown, live, liveBefore, isReverted }
   }
 
   test('what was live before is remembered once: a repetition does not look it up again', async () => {
-    const { disk, makeRun, live, liveBefore, isReverted } = await openServer()
+    const { disk, makeRun, markedBy, live, liveBefore, isReverted } = await openServer()
     await makeRun(1, null)
     const rollback = await makeRun(3, null)
     await inTransaction((trx) =>
       recordLive(trx, { ...disk, actionId: rollback.actionId, releaseName: name(1), commitSha: null }),
     )
     const bad = await makeRun(2, 1)
-    await inTransaction((trx) => markLive(trx, bad))
-    await inTransaction((trx) => markLive(trx, bad))
+    await markedBy(markLive, bad)
+    await markedBy(markLive, bad)
     const before = await liveBefore(bad)
     assert.deepEqual([before.release, before.action_id], [name(1), rollback.actionId])
     const back = { ...bad, liveBefore: before }
-    await inTransaction((trx) => markReverted(trx, back))
-    await inTransaction((trx) => markReverted(trx, back))
+    await markedBy(markReverted, back)
+    await markedBy(markReverted, back)
     assert.deepEqual(await live(), { action_id: rollback.actionId, release_name: name(1) })
     assert.equal(await isReverted(2), true)
   })
 
   test('a revert that is stored late leaves what another run has made live since', async () => {
-    const { makeRun, live, liveBefore, isReverted } = await openServer()
+    const { disk, makeRun, markedBy, isUnknown, live, liveBefore, isReverted } = await openServer()
     const [good, bad, newer] = [await makeRun(1, null), await makeRun(2, 1), await makeRun(3, 2)]
-    for (const one of [good, bad, newer]) await inTransaction((trx) => markLive(trx, one))
-    const back = { ...bad, liveBefore: await liveBefore(bad) }
+    for (const one of [good, bad]) await markedBy(markLive, one)
+    const liveVersion = await readVersion(db, disk)
+    await markedBy(markLive, newer)
+    const back = { ...bad, liveVersion, liveBefore: await liveBefore(bad) }
     assert.equal(back.liveBefore.action_id, good.actionId)
     await inTransaction((trx) => markReverted(trx, back))
     assert.deepEqual(await live(), { action_id: newer.actionId, release_name: name(3) })
     assert.equal(await isReverted(2), true)
-    // The same where it is not known which run made the earlier one live.
-    await inTransaction((trx) =>
-      markReverted(trx, { ...bad, liveBefore: { ...back.liveBefore, action_id: null } }),
-    )
+    const unknown = { ...back.liveBefore, action_id: null }
+    await inTransaction((trx) => markReverted(trx, { ...back, liveBefore: unknown }))
     assert.equal((await live())?.action_id, newer.actionId)
-    await inTransaction((trx) =>
-      markReverted(trx, { ...newer, liveBefore: { ...back.liveBefore, action_id: null } }),
-    )
+    // A release that Gantry does not know is not "nothing".
+    await markedBy(markReverted, { ...newer, liveBefore: unknown })
     assert.equal(await live(), undefined)
+    assert.equal(await isUnknown(), true)
+  })
+
+  test('a switch that another run has stored over is not known, until it is read from the server', async () => {
+    const { disk, makeRun, markedBy, isUnknown, live } = await openServer()
+    const [one, other] = [await makeRun(1, null), await makeRun(2, null)]
+    const liveVersion = await readVersion(db, disk)
+    await markedBy(markLive, other)
+    await inTransaction((trx) => markLive(trx, { ...one, liveVersion }))
+    assert.deepEqual([await live(), await isUnknown()], [undefined, true])
+    // Somebody has read it from the server and stored it in between.
+    await inTransaction((trx) =>
+      recordLive(trx, { ...disk, actionId: one.actionId, releaseName: name(1), commitSha: null }),
+    )
+    await inTransaction((trx) => markLive(trx, { ...one, liveVersion }))
+    assert.equal((await live())?.action_id, one.actionId)
   })
 
   test('a release that another run has made live again is not one that was taken back', async () => {
-    const { makeRun, live, liveBefore, isReverted } = await openServer()
+    const { disk, makeRun, markedBy, live, liveBefore, isReverted } = await openServer()
     const [good, bad] = [await makeRun(1, null), await makeRun(2, 1)]
-    for (const one of [good, bad]) await inTransaction((trx) => markLive(trx, one))
+    for (const one of [good, bad]) await markedBy(markLive, one)
+    const liveVersion = await readVersion(db, disk)
     const rollback = { ...(await makeRun(3, 1)), releaseName: name(2) }
-    await inTransaction((trx) => markLive(trx, rollback))
-    await inTransaction(async (trx) => markReverted(trx, { ...bad, liveBefore: await liveBefore(bad) }))
+    await markedBy(markLive, rollback)
+    const back = { ...bad, liveVersion, liveBefore: await liveBefore(bad) }
+    await inTransaction((trx) => markReverted(trx, back))
     assert.deepEqual(await live(), { action_id: rollback.actionId, release_name: name(2) })
     assert.equal(await isReverted(2), false)
   })

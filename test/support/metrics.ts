@@ -28,6 +28,7 @@ export const IDLE: InstallationState = {
   deliveries: { pending: 0, late: 0, failingHooks: 0, limited: [] },
   workers: { online: 1, draining: 0 },
   targetsWithoutWorker: 0,
+  serversLiveUnknown: 0,
   retention: { runs: 0, logs: 0, requests: 0, bodies: 0, finished_at: null },
 }
 

@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 
 import { later } from './later.ts'
 import { freePort } from './ports.ts'
+import { until } from './until.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 
@@ -25,6 +26,12 @@ export type Sshd = {
   /** As root two targets, else the account that runs the tests. */
   accounts: SshAccount[]
   stop(): Promise<void>
+  /** After `stop`: on the same port, with the same keys. */
+  start(): Promise<void>
+  /** Ends its connections, and leaves what they have started to itself. */
+  dropConnections(): void
+  /** Stops everything that its connections have started, until `wake`, which resolves when all of it has ended. */
+  freezeCommands(): { wake(): Promise<void> }
 }
 
 const PROGRAM = '/usr/sbin/sshd'
@@ -55,7 +62,7 @@ export async function startSshd(
   const authorizedKeys = join(folder, 'authorized')
   await writeFile(authorizedKeys, `${await readFile(`${privateKey}.pub`, 'utf8')}${authorized}\n`)
   const config = join(folder, 'config')
-  const server = await startOnFreePort(async (port) => {
+  const launch = async (port: number) => {
     const lines = [
       `Port ${port}`,
       'ListenAddress 127.0.0.1',
@@ -72,7 +79,8 @@ export async function startSshd(
     ]
     await writeFile(config, `${lines.join('\n')}\n`)
     return spawn(PROGRAM, ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'] })
-  })
+  }
+  let server = await startOnFreePort(launch)
   const stop = async () => {
     const family = descendants(server.process.pid!)
     server.process.kill('SIGTERM')
@@ -88,6 +96,25 @@ export async function startSshd(
     authorizedKeys,
     accounts,
     stop,
+    async start() {
+      const { port } = server
+      server = await startOnFreePort(launch, port)
+    },
+    dropConnections() {
+      for (const pid of descendants(server.process.pid!)) if (isSshd(pid)) kill(pid)
+    },
+    freezeCommands() {
+      const frozen = descendants(server.process.pid!).filter((pid) => !isSshd(pid))
+      for (const pid of frozen) kill(pid, 'SIGSTOP')
+      return {
+        async wake() {
+          for (const pid of frozen) kill(pid, 'SIGCONT')
+          await until('what was frozen has ended', READY_WITHIN_MS, () =>
+            frozen.every((pid) => !isRunning(pid)),
+          )
+        },
+      }
+    },
   }
 }
 
@@ -96,9 +123,9 @@ export async function makeKey(path: string, { type = 'ed25519', passphrase = '' 
   await run('ssh-keygen', ['-q', '-t', type, '-N', passphrase, '-C', '', '-f', path])
 }
 
-async function startOnFreePort(launch: (port: number) => Promise<ChildProcess>) {
+async function startOnFreePort(launch: (port: number) => Promise<ChildProcess>, wanted?: number) {
   for (let tries = 1; ; tries++) {
-    const port = await freePort()
+    const port = wanted ?? (await freePort())
     const server = await launch(port)
     const ended = once(server, 'exit')
     let output = ''
@@ -150,9 +177,25 @@ function descendants(pid: number): number[] {
   }
 }
 
-function kill(pid: number): void {
+function isSshd(pid: number): boolean {
   try {
-    process.kill(pid, 'SIGKILL')
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('sshd')
+  } catch {
+    return false
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+function kill(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
+  try {
+    process.kill(pid, signal)
   } catch {
     // Already exited.
   }

@@ -30,7 +30,12 @@ export const live: Register = (program) => {
           params: { path: { id: Number(id) }, query: { ...(contains && { contains }) } },
         })
         if (json) cli.screen.json(servers)
-        else printTable(cli.screen, servers, liveColumns(contains !== undefined), 'No servers.')
+        else {
+          printTable(cli.screen, servers, liveColumns(contains !== undefined), 'No servers.')
+          for (const { server, unknown_reason } of servers)
+            if (unknown_reason !== null)
+              cli.screen.note(`${server?.name ?? 'A server'}: ${unknown_reason} Gantry keeps asking it.`)
+        }
         if (contains !== undefined) assertLive(contains, servers)
       }),
     )
@@ -44,14 +49,23 @@ export const live: Register = (program) => {
 const liveColumns = (isAsked: boolean): Column<LiveRelease>[] => [
   { title: 'server', text: ({ server }) => server?.name ?? '' },
   ...(isAsked ? [{ title: 'contains', text: containsOf } satisfies Column<LiveRelease>] : []),
-  { title: 'release', text: ({ release_name }) => release_name ?? 'nothing live' },
+  { title: 'release', text: releaseOf },
   { title: 'run', text: ({ action }) => (action ? `#${action.id}` : '') },
   { title: 'since', text: ({ since }) => ago(since) },
   { title: 'commit', text: ({ commit }) => subjectOf(commit) },
 ]
 
+/** Of a server where it is unknown, what may be live. */
+function releaseOf({ state, release_name, last_known, candidate }: LiveRelease): string {
+  if (state === 'nothing') return 'nothing live'
+  if (state === 'known') return release_name ?? ''
+  const names = [last_known, candidate].flatMap((one) => one?.release_name ?? [])
+  return names.length === 0 ? 'unknown' : `unknown: ${names.join(' or ')}`
+}
+
 const UNKNOWN: Record<NonNullable<LiveRelease['contains_reason']>, string> = {
   nothing_live: 'no: nothing is live',
+  live_unknown: 'unknown: what is live there is not known',
   unknown_commit: 'unknown: no deploy has fetched this commit',
   ambiguous_commit: 'unknown: several commits begin like this',
   unknown_live_commit: 'unknown: the live commit is not in the mirror',

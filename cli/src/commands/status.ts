@@ -6,6 +6,7 @@ import { type Column, printTable } from '../table.ts'
 import { ago, took } from '../times.ts'
 
 type Run = components['schemas']['OverviewRun']
+type Attention = components['schemas']['NeedsAttention']
 
 const columns = (isTerminal: boolean): Column<Run>[] => [
   { title: 'run', text: ({ id }) => `#${id}` },
@@ -20,17 +21,26 @@ const columns = (isTerminal: boolean): Column<Run>[] => [
   { title: 'took', text: (one) => took(one) },
 ]
 
+const attentionColumns = (isTerminal: boolean): Column<Attention>[] => [
+  { title: 'server', text: ({ server }) => server.name },
+  { title: 'application', text: ({ application }) => application.name },
+  { title: 'since', text: ({ since }) => (isTerminal ? ago(since) : since) },
+  { title: 'reason', text: ({ detail }) => detail },
+]
+
 export const status: Register = (program) => {
   program
     .command('status')
-    .description('what is running, what has failed, and what could not be delivered')
+    .description(
+      'what is running, what has failed, what could not be delivered, and where it is unknown what is live',
+    )
     .option('--json', 'print JSON')
     .action(
       run(async ({ connect, screen }, { json }: { json?: true }) => {
         const { gantry, url } = await connect()
         const overview = await gantry.get('/overview')
         if (json) return screen.json(overview)
-        const { running, failures, deliveries, workers } = overview
+        const { running, failures, deliveries, workers, needs_attention } = overview
         const heading = (text: string) => screen.print(screen.style('bold', text))
         heading(`Running at ${url}`)
         printTable(screen, running, columns(screen.isTerminal), 'Nothing is running.')
@@ -38,6 +48,13 @@ export const status: Register = (program) => {
         heading('Recent failures')
         printTable(screen, failures, columns(screen.isTerminal), 'No failures.')
         screen.print()
+        if (needs_attention.count > 0) {
+          heading('Live release unknown')
+          printTable(screen, needs_attention.items, attentionColumns(screen.isTerminal), '')
+          if (needs_attention.count > needs_attention.items.length)
+            screen.note(`${needs_attention.count} in total.`)
+          screen.print()
+        }
         heading('Undeliverable')
         printTable(
           screen,

@@ -6,7 +6,9 @@ import {
   differenceOf,
   type Group,
   groupServers,
+  knownBaseline,
   readBaselines,
+  storedRelease,
   withoutComparing,
 } from '#model/actions/changes.ts'
 import type { ReleaseComparison } from '#model/actions/changes-schemas.ts'
@@ -43,9 +45,10 @@ export async function planChanges(
   const to = planned.commitSha ?? (await findCommit(deps, planned, signal))
   const comparisons: ReleaseComparison[] = []
   for (const group of groupServers(ids, await readBaselines(deps.db, application.id, ids))) {
-    const { baseline, serverIds } = group
+    const { serverIds } = group
+    const baseline = knownBaseline(group.baseline)
     const stored = {
-      fromRelease: baseline?.releaseName ?? '',
+      fromRelease: storedRelease(group.baseline),
       fromActionId: baseline?.actionId ?? null,
       fromCommit: baseline?.commitSha ?? null,
       toCommit: to,
@@ -60,12 +63,13 @@ export async function planChanges(
 async function compareWith(
   { repositories }: PlanChangesDeps,
   { application, deployment }: PlannedDeploy,
-  { baseline }: Group,
+  { baseline: live }: Group,
   to: string | null,
   signal: AbortSignal,
 ): Promise<Difference> {
-  const known = withoutComparing(baseline)
+  const known = withoutComparing(live)
   if (known) return known
+  const baseline = knownBaseline(live)
   if (to === null) return { comparison: null, reason: 'unknown_until_fetched' }
   const isSameBranch = deployment.source_type === 'branch' && deployment.source_ref === baseline!.branch
   try {

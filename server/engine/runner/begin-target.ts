@@ -11,6 +11,8 @@ import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AttemptLostError, HandOver } from '#platform/queue/handler.ts'
 import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
+import { markInterrupted } from './mark-live.ts'
+import { isSwitchStep } from './perform-switch.ts'
 import { resumeAt } from './resume.ts'
 import { addNote, tryAddNote } from './step-log.ts'
 
@@ -21,7 +23,8 @@ export const FAILED: State = { status: 'failed', reason: 'FAILED' }
 export const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
 export const WORKER_LOST: State = { status: 'failed', reason: 'FAILED_WORKER_LOST' }
 
-type Plan = { order: number; end?: State; note?: string }
+/** `isSwitch`: it begins with a switch that an earlier attempt was lost in. */
+type Plan = { order: number; end?: State; note?: string; isSwitch?: boolean }
 
 /**
  * Begins an attempt at a target, at its first step or where another attempt was interrupted. Null: the target is
@@ -44,7 +47,8 @@ export async function beginTarget(
       if (note) await addNote(trx, { ...begun, stepOrder: plan.order }, note)
       const explain = (inner: Transaction, text: string) =>
         tryAddNote(inner, { ...begun, stepOrder: plan.order }, text)
-      return { ...plan, note, run: run as Run, explain }
+      const alongside = (inner: Transaction) => markInterrupted(inner, targetId)
+      return { ...plan, isSwitch: plan.isSwitch === true, note, run: run as Run, explain, alongside }
     })
   try {
     return await retryOutage(begin, job.signal)
@@ -62,7 +66,10 @@ export async function beginTarget(
     deps.log.error(fields, 'target could not be started')
     if (!isLast) throw error
     const abandon = () =>
-      lifecycle.abandon(targetId, job, FAILED, (trx, log) => tryAddNote(trx, log, NOT_STARTED))
+      lifecycle.abandon(targetId, job, FAILED, async (trx, log) => {
+        await markInterrupted(trx, targetId)
+        await tryAddNote(trx, log, NOT_STARTED)
+      })
     await retryOutage(abandon, job.signal)
     return null
   }
@@ -76,7 +83,7 @@ const NOT_REPEATED = 'The worker was lost, and the step cannot be repeated safel
 function planStart(begun: BegunTarget, run: Run | UnreadableRun): Plan {
   const { order, status } = begun.steps.find((step) => !isEnd(step.status))!
   if ('kind' in run) return { order, end: FAILED, note: run.message }
-  // Going back is finished once it has begun, so that what is live is known; unless the machine for it is gone.
+  // Reverting is finished once it has begun, unless the machine for it is gone.
   const isReverting = order === run.revertOrder && status === 'in-progress'
   const canFinish = begun.elsewhere === null || begun.isHomeOnline
   if (begun.isCancelled && !(isReverting && canFinish)) return { order, end: CANCELLED, note: 'Cancelled.' }
@@ -84,9 +91,9 @@ function planStart(begun: BegunTarget, run: Run | UnreadableRun): Plan {
   const wasHandedOver = !begun.steps.some((step) => step.status === 'in-progress')
   if (wasHandedOver) return order === run.revertOrder ? { order } : { order, note: HANDED_OVER }
   const resumed = begun.attempt <= MAX_ATTEMPTS ? resumeAt(begun.steps, run.steps) : null
-  return resumed === null
-    ? { order, end: WORKER_LOST, note: NOT_REPEATED }
-    : { order: resumed, note: REASSIGNED }
+  if (resumed === null) return { order, end: WORKER_LOST, note: NOT_REPEATED }
+  const isSwitch = isSwitchStep(run.steps.find((step) => step.order === resumed)!)
+  return { order: resumed, note: REASSIGNED, isSwitch }
 }
 
 /** The attempt is over in an orderly way: another one continues the target. */

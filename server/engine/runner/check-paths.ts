@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Repositories } from '#adapters/repositories/repositories.ts'
 import type { TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
-import { loadChanges, readBaselines, type StoredChanges } from '#model/actions/changes.ts'
+import { knownBaseline, loadChanges, readBaselines, type StoredChanges } from '#model/actions/changes.ts'
 import { compilePathRules, type PathRules } from '#model/payload/path-rules.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -135,10 +135,11 @@ async function whyItStarts(
   repositories: Repositories,
   applicationId: number,
   rules: PathRules,
-  { comparison, fromRelease, fromCommit, toCommit }: StoredChanges,
+  { comparison, fromRelease, fromCommit, toCommit, reason }: StoredChanges,
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (fromRelease === '') return 'Nothing is live yet on one of the servers.'
+  if (reason === 'first_release') return 'Nothing is live yet on one of the servers.'
+  if (reason === 'live_unknown') return 'What is live on one of the servers is not known.'
   const cannotCompare = `The files changed since release ${fromRelease} are not known.`
   if (!comparison || fromCommit === null || toCommit === null) return cannotCompare
   let { files } = comparison
@@ -173,6 +174,9 @@ export async function verifyLive(
   if (rows.length > 0) return 'busy'
   const live = await readBaselines(trx, applicationId, serverIds)
   const releaseAt = new Map(compared.flatMap((one) => one.serverIds.map((id) => [id, one.fromRelease])))
-  const isSame = serverIds.every((id) => releaseAt.has(id) && live.get(id)?.releaseName === releaseAt.get(id))
+  const isSame = serverIds.every((id) => {
+    const baseline = knownBaseline(live.get(id) ?? null)
+    return baseline !== null && baseline.releaseName === releaseAt.get(id)
+  })
   return isSame ? 'unchanged' : 'changed'
 }

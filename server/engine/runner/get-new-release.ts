@@ -29,9 +29,12 @@ import {
   timedOut,
 } from './step.ts'
 
+/** The run on one target, as the server knows it. */
+export const runIdOf = ({ installation, targetId }: Run) => `${installation}-${targetId}`
+
 /** The attempt, as the lock on the server knows it. */
 export const attemptOf = ({ run, attempt }: StepContext) => ({
-  run: `${run.installation}-${run.targetId}`,
+  run: runIdOf(run),
   number: attempt.attempt,
 })
 

@@ -43,7 +43,7 @@ type Row = {
   }
   steps: StepDefinition[] | null
   stepCount: number
-  /** The order of `revert-release`; null unless the target goes back. */
+  /** The order of `revert-release`; null unless the target reverts. */
   revertOrder: number | null
   application: ApplicationRow | null
 }
@@ -69,7 +69,7 @@ type ApplicationRow = {
   variables: { id: number; name: string; hidden: boolean; value: string }[]
 }
 
-/** How long going back may take. */
+/** How long reverting may take. */
 const REVERT_SECONDS = 600
 
 /** Everything that running a target takes, read once when an attempt begins. */
@@ -80,7 +80,7 @@ export type UnreadableRun = { kind: 'unreadable'; message: string }
 
 export async function loadRun(db: Database, box: SecretBox, targetId: number): Promise<Run | UnreadableRun> {
   const { rows } = await sql<Row>`
-    select (select left(encode(sha256(sealed), 'hex'), 12) from key_check) as installation,
+    select (select installation from key_check) as installation,
       a.id as "actionId", e.name as "environmentName", a.deployment, a.commit,
       coalesce(a.variables, a.hook_parsed_variables) as "hookVariables",
       coalesce(t.release_name, case when a.deployment ->> 'type' = 'rollback' then (
@@ -90,7 +90,8 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
         order by earlier.id desc limit 1) end, a.release_name) as "releaseName",
       t.release_name as "targetReleaseName", t.live_before as "liveBefore",
       jsonb_path_exists(t.steps, '$[*] ? (@.name == "get-new-release" && @.status == "completed")') as "hasRelease",
-      jsonb_path_exists(t.steps, '$[*] ? (@.name == "activate-new-release" && @.status == "completed")') as "isActivated",
+      t.live_before is not null or jsonb_path_exists(t.steps,
+        '$[*] ? (@.name == "activate-new-release" && @.status == "completed")') as "isActivated",
       json_build_object('id', s.id, 'name', s.name, 'kind', s.provider_code, 'host', s.host, 'port', s.port,
         'loginName', s.login_name, 'hostKey', s.host_key, 'allowLoopback', s.allow_loopback, 'rootDirectory', s.root_directory,
         'credentialId', key.id, 'secret', encode(key.secret, 'hex')) as server,
@@ -149,6 +150,8 @@ function toRun({ stepCount, targetReleaseName, ...row }: Row, box: SecretBox, ta
   return {
     ...row,
     targetId,
+    /** Of what is stored as live on the server, as of just before a command reads or switches it (model/live). */
+    liveVersion: '',
     /** The release was there before this run: a rollback that only switches to it. */
     isRolledBack: isRollback && row.hasRelease && targetReleaseName === null,
     /** An earlier attempt may have started to build the release, so this one builds another. */

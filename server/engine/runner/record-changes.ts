@@ -2,10 +2,11 @@ import type { Compared } from '#adapters/repositories/compare.ts'
 import type { Repositories } from '#adapters/repositories/repositories.ts'
 import type { ResolveRequest } from '#adapters/repositories/resolve.ts'
 import {
-  type Baseline,
   type Difference,
   differenceOf,
   groupServers,
+  knownBaseline,
+  type Live,
   readBaselines,
   storeBaseline,
   storeDifference,
@@ -54,13 +55,14 @@ export async function recordChanges(deps: Deps, request: ChangesRequest): Promis
 async function compareWith(
   { repositories }: Deps,
   request: ChangesRequest,
-  baseline: Baseline | null,
+  live: Live | null,
 ): Promise<Difference> {
-  const known = withoutComparing(baseline)
+  const known = withoutComparing(live)
   if (known) return known
   const { applicationId, to, signal } = request
-  const from = baseline!.commitSha!
-  const branch = baseline!.branch === request.branch ? request.branch : null
+  const baseline = knownBaseline(live)!
+  const from = baseline.commitSha!
+  const branch = baseline.branch === request.branch ? request.branch : null
   const compare = () => repositories.compare({ applicationId, from, to, branch, signal })
   try {
     const first = await compare()

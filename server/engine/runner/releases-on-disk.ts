@@ -3,9 +3,8 @@
 // with `on_disk` are what the last list showed.
 import { sql } from 'kysely'
 import type { FoundReleases } from '#model/deploy/remove-old-releases.ts'
+import type { Disk } from '#model/live/live-record.ts'
 import type { Database } from '#platform/database/connect.ts'
-
-export type Disk = { applicationId: number; serverId: number }
 
 /** Longer than a step may take: a release that was recorded more recently may be about to appear. */
 const MAY_APPEAR_FOR = sql`interval '2 days'`

@@ -67,8 +67,14 @@ test('steps before the release are repeated in place', () => {
 })
 
 test('a deploy that was interrupted while building its release starts a new one', () => {
-  for (const name of ['install-dependencies', 'build-application', 'activate-new-release'])
+  for (const name of ['install-dependencies', 'build-application'])
     assert.equal(resumesAt(BUILT_IN, name), 'get-new-release', name)
+})
+
+test('a switch is repeated in place, whatever ran before it', () => {
+  assert.equal(resumesAt(BUILT_IN, 'activate-new-release'), 'activate-new-release')
+  const steps = [...BUILT_IN.slice(0, 4), once('migrate'), ...BUILT_IN.slice(4)]
+  assert.equal(resumesAt(steps, 'activate-new-release'), 'activate-new-release')
 })
 
 test('a deploy whose release is live only repeats the cleanup', () => {
@@ -91,7 +97,7 @@ test('a new release is started only when every step in between may run twice', (
 })
 
 test('a deploy without a release step cannot start over', () => {
-  assert.equal(resumesAt(['check-app-environment', 'activate-new-release'], 'activate-new-release'), null)
+  assert.equal(resumesAt(['check-app-environment', 'build-application'], 'build-application'), null)
 })
 
 test('a custom step inside a deploy is repeated in the existing release', () => {

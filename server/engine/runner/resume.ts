@@ -7,8 +7,13 @@ import type { StepDefinition } from './load-run.ts'
 
 /** From here a deploy starts over: nothing before it depends on the release. */
 const NEW_RELEASE = 'get-new-release'
-/** Change nothing, or nothing that a second time would change. */
-const REPEATABLE: readonly string[] = ['check-health', 'remove-old-releases', 'revert-release']
+/** Change nothing, or nothing that a second time would change. A switch is settled before it is repeated. */
+const REPEATABLE: readonly string[] = [
+  'activate-new-release',
+  'check-health',
+  'remove-old-releases',
+  'revert-release',
+]
 
 /** For a new attempt: at the step that ran, or at the start of a new release. */
 export function resumeAt(

@@ -1,13 +1,8 @@
-import type { Executor, Unreachable } from '#adapters/executors/executor.ts'
-import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import { recordUse } from '#model/actions/credential-uses.ts'
 import type { State } from '#model/actions/status.ts'
-import { REVERT_RELEASE } from '#model/pipelines/built-in-steps.ts'
-import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
-import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
-import type { Log } from '#platform/queue/core.ts'
+import { createMaskers } from '#platform/masking/mask-stream.ts'
 import { HandOver, type JobContext } from '#platform/queue/handler.ts'
 import { AbortedError } from '#platform/queue/run-attempt.ts'
 import {
@@ -18,30 +13,12 @@ import {
   WORKER_LOST,
   withoutSecrets,
 } from './begin-target.ts'
-import type { PathsOutcome } from './check-paths.ts'
 import { afterRevert, loadRun, type Run, type StepDefinition } from './load-run.ts'
-import { markLive, markReverted } from './mark-live.ts'
+import { isSwitchStep, performSwitch } from './perform-switch.ts'
 import { repeatAt } from './resume.ts'
-import { countDown, failed, type StepHandler, type StepOutcome } from './step.ts'
+import type { RunnerDeps, RunningTarget, StepResult } from './running-target.ts'
+import { countDown, failed, type StepOutcome } from './step.ts'
 import { openStepLog, type StepLog, tryAddNote } from './step-log.ts'
-
-export type Reach = (
-  server: Run['server'],
-  signal: AbortSignal,
-) => Promise<Executor | Unreachable | { kind: 'cancelled' }>
-
-/** What running targets takes; the same for all targets of a process. */
-export type RunnerDeps = {
-  db: Database
-  box: SecretBox
-  log: Log
-  lifecycle: TargetLifecycle
-  /** Connects to the server; the executor is closed when the target is done. */
-  reach: Reach
-  handleStep: StepHandler
-  /** Whether a run starts at all. */
-  checkPaths: (targetId: number, job: JobContext) => Promise<PathsOutcome>
-}
 
 /**
  * Runs one target from its first step, or from where a lost worker left it, to its end. Every result is stored
@@ -55,8 +32,11 @@ export async function runTarget(deps: RunnerDeps, targetId: number, job: JobCont
   const { run, note } = attempt.plan
   const newMasker = createMaskers(run.secrets)
   const notedOrder = note === null ? null : attempt.plan.order
-  const isResumed = attempt.isReassigned
-  const target: RunningTarget = { deps, job, run, attempt, newMasker, isResumed, notedOrder }
+  const hasInterruptedSwitch = attempt.plan.isSwitch
+  const isResumed = attempt.isReassigned && !hasInterruptedSwitch
+  const target: RunningTarget = {
+    ...{ deps, job, run, attempt, newMasker, isResumed, hasInterruptedSwitch, notedOrder },
+  }
   try {
     let order: number | null = attempt.plan.order
     while (order !== null) order = await runStep(target, order)
@@ -68,29 +48,15 @@ export async function runTarget(deps: RunnerDeps, targetId: number, job: JobCont
   }
 }
 
-type RunningTarget = {
-  deps: RunnerDeps
-  job: JobContext
-  run: Run
-  attempt: TargetAttempt
-  /** For the logs of its steps: the secrets are the same for all. */
-  newMasker: () => Masker
-  isResumed: boolean
-  /** The step whose log has got a note at the start of this attempt. */
-  notedOrder: number | null
-  executor?: Executor
-  /** The step that runs. */
-  step?: StepDefinition
-}
-
 /** Runs one step and stores its result. Returns the order of the next one, or null at the end. */
 async function runStep(target: RunningTarget, order: number): Promise<number | null> {
   const { job, run, attempt } = target
   const step = run.steps.find((one) => one.order === order)!
   target.step = step
-  const outcome = await performStep(target, step).catch((error) => crashed(target, step, error))
+  const perform = () => performStep(target, step).catch((error) => crashed(target, step, error))
+  const result = isSwitchStep(step) ? performSwitch(target, step, perform) : perform().then(asResult)
+  const { outcome, alongside } = await result
   target.isResumed = false
-  const alongside = outcome.kind === 'done' ? switched(run, step) : undefined
   const next = run.steps.find((one) => one.order === order + 1)
   if (outcome.kind === 'done' && next) {
     const handsOver = job.isDraining()
@@ -104,19 +70,14 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
   const end = endOf(target, step, outcome)
   const explain = (trx: Transaction, note: string) => tryAddNote(trx, { ...attempt, stepOrder: order }, note)
   const back = await retryOutage(() => attempt.end(order, end, alongside, explain), job.signal)
-  if (back !== null) await goBack(target)
+  if (back !== null) await startReverting(target)
   return back
 }
 
-/** What is stored with a step that has switched `current`. */
-function switched(run: Run, { builtIn, name }: StepDefinition) {
-  if (!builtIn) return undefined
-  if (name === 'activate-new-release') return (trx: Transaction) => markLive(trx, run)
-  return name === REVERT_RELEASE.name ? (trx: Transaction) => markReverted(trx, run) : undefined
-}
+const asResult = (outcome: StepOutcome): StepResult => ({ outcome })
 
 /** The target continues with the steps that were added to it; on another worker if this one stops. */
-async function goBack(target: RunningTarget): Promise<void> {
+async function startReverting(target: RunningTarget): Promise<void> {
   const { deps, job, attempt, executor } = target
   if (job.signal.aborted) throw job.signal.reason
   const run = await retryOutage(() => loadRun(deps.db, deps.box, attempt.targetId), job.signal)
@@ -196,7 +157,7 @@ async function performStep(target: RunningTarget, step: StepDefinition): Promise
 async function handleStep(target: RunningTarget, step: StepDefinition, log: StepLog): Promise<StepOutcome> {
   const { deps, job, attempt, isResumed } = target
   const isRevert = step.order === target.run.revertOrder
-  // Going back is finished once it has begun; what follows it can be cancelled.
+  // Reverting is finished once it has begun; what follows it can be canceled.
   const signal = isRevert ? job.signal : AbortSignal.any([job.signal, attempt.cancelled])
   const run = step.order > (target.run.revertOrder ?? Infinity) ? afterRevert(target.run) : target.run
   if (signal.aborted) return { kind: 'stopped' }

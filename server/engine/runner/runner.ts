@@ -10,7 +10,8 @@ import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { checkPaths } from './check-paths.ts'
-import { type Reach, type RunnerDeps, runTarget } from './run-target.ts'
+import { runTarget } from './run-target.ts'
+import type { Reach, RunnerDeps } from './running-target.ts'
 import { createStepHandler } from './step-handlers.ts'
 
 /** Builds what running targets takes; one per process. */

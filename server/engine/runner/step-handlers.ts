@@ -3,16 +3,21 @@ import { activateRelease, readLiveBefore } from '#model/deploy/activate-new-rele
 import { checkAppEnvironment } from '#model/deploy/check-app-environment.ts'
 import { takeLock } from '#model/deploy/get-new-release.ts'
 import type { DeployCommand } from '#model/deploy/layout.ts'
+import { withoutLiveLine } from '#model/deploy/live-reading.ts'
 import { MEASURE_MS, measureReleases, readSizes } from '#model/deploy/measure-releases.ts'
 import { readRemoved, releasesToRemove, removeReleases } from '#model/deploy/remove-old-releases.ts'
 import { revertRelease } from '#model/deploy/revert-release.ts'
 import { applicationCommand } from '#model/deploy/shell.ts'
+import { checkLive } from '#model/live/check-live.ts'
+import { type Disk, readVersion } from '#model/live/live-record.ts'
+import { storeReading } from '#model/live/store-reading.ts'
 import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import { checkHealth } from './check-health.ts'
 import { attemptOf, createGetNewRelease, findReleases } from './get-new-release.ts'
-import { type Disk, findUnmeasured, hideReleases, recordSizes, replaceReleases } from './releases-on-disk.ts'
+import { diskOf } from './mark-live.ts'
+import { findUnmeasured, hideReleases, recordSizes, replaceReleases } from './releases-on-disk.ts'
 import {
   baseOf,
   DONE,
@@ -28,18 +33,20 @@ import {
 export function createStepHandler(deps: { db: Database; repositories: Repositories }): StepHandler {
   // A new built-in step needs its handler here to compile.
   const handlers = {
-    'check-app-environment': (context) => runCommand(context, checkAppEnvironment(baseOf(context.run))),
+    'check-app-environment': (context) => checkEnvironment(deps.db, context),
     'get-new-release': createGetNewRelease(deps),
     'install-dependencies': (context) =>
       runApplicationCommand(context, 'install-dependencies', context.run.application!.installCommand),
     'build-application': (context) =>
       runApplicationCommand(context, 'build-application', context.run.application!.buildCommand),
-    'activate-new-release': activateNewRelease,
+    'activate-new-release': (context) => activateNewRelease(deps.db, context),
     'revert-release': async (context) => {
-      const { releaseName, liveBefore } = context.run
+      const { run } = context
+      const { releaseName, liveBefore } = run
       if (!liveBefore?.release) return failed('FAILED', NOTHING_BEFORE)
+      await noteVersion(deps.db, context)
       const releases = { release: releaseName!, before: liveBefore.release }
-      return runCommand(context, revertRelease(baseOf(context.run), attemptOf(context), releases))
+      return runCommand(context, revertRelease(baseOf(run), attemptOf(context), releases))
     },
     'check-health': checkHealth,
     'remove-old-releases': (context) => removeOldReleases(deps.db, context),
@@ -60,10 +67,35 @@ export function createStepHandler(deps: { db: Database; repositories: Repositori
 }
 
 const NOTHING_BEFORE =
-  'Nothing was live on this server before this run: there is no release to go back to, and the new one stays.'
+  'Nothing was live on this server before this run: there is no release to revert to, and the new one stays.'
 
-async function activateNewRelease(context: StepContext): Promise<StepOutcome> {
+/** Also corrects what is stored as live, if the server serves something else. */
+async function checkEnvironment(db: Database, context: StepContext): Promise<StepOutcome> {
+  const { run, signal, executor } = context
+  const disk = { ...diskOf(run), base: baseOf(run) }
+  await noteVersion(db, context)
+  const output = withoutLiveLine(context.write)
+  const { onOutput } = output
+  const outcome = await runCommand(context, { ...checkAppEnvironment(disk.base), onOutput })
+  await output.end()
+  const reading = output.reading()
+  if (!reading || signal.aborted) return outcome
+  const isUnknown = run.liveVersion.startsWith('unknown')
+  if (isUnknown) await checkLive(db, executor, disk, signal)
+  const store = () => storeReading(db, { ...disk, reading, version: run.liveVersion })
+  const { isChanged } = isUnknown ? { isChanged: false } : await retryOutage(store, signal)
+  if (isChanged) await context.line('What Gantry had stored as live here was different, and is corrected.')
+  return outcome
+}
+
+/** Before a command that reads or switches what is live. */
+async function noteVersion(db: Database, { run, signal }: StepContext): Promise<void> {
+  run.liveVersion = await retryOutage(() => readVersion(db, diskOf(run)), signal)
+}
+
+async function activateNewRelease(db: Database, context: StepContext): Promise<StepOutcome> {
   const { run } = context
+  await noteVersion(db, context)
   const activate = activateRelease(baseOf(run), attemptOf(context), run.releaseName!)
   const { outcome, output } = await runAndRead(context, activate)
   const release = readLiveBefore(output)
@@ -103,7 +135,7 @@ async function removeOldReleases(db: Database, context: StepContext): Promise<St
   const { run } = context
   const found = await findReleases(context)
   if ('kind' in found) return found
-  const disk = { applicationId: run.application!.id, serverId: run.server.id }
+  const disk = diskOf(run)
   await retryOutage(() => replaceReleases(db, disk, found.releases), context.signal)
   const { deploymentsKeep } = run.application!
   const names = releasesToRemove(found, deploymentsKeep)

@@ -8,6 +8,8 @@ type Facts = {
   type: string
   onFailure: 'revert' | 'keep'
   liveBefore: LiveBefore | null
+  isUnknown: boolean
+  revertsAll: boolean
   marks: StepMarks[] | null
 }
 
@@ -28,7 +30,10 @@ export async function decideRevert(
 
 async function loadFacts(trx: Transaction, targetId: number): Promise<Facts> {
   const { rows } = await sql<Facts>`
-    select a.type, p.on_failure as "onFailure", t.live_before as "liveBefore", (
+    select a.type, p.on_failure as "onFailure", t.live_before as "liveBefore",
+      coalesce(p.rollout ->> 'on_failure', '') = 'revert_all' as "revertsAll",
+      exists (select from unknown_live_releases unknown where unknown.application_id = p.application_id
+        and unknown.server_id = t.server_id and unknown.target_id = t.id) as "isUnknown", (
       select json_agg(json_build_object('id', s.id, 'name', s.name, 'builtIn', s.built_in,
         'irreversible', s.irreversible, 'runOnRevert', s.run_on_revert) order by s.id)
       from pipeline_steps s

@@ -36,8 +36,17 @@ function stepOf(order: number, step_id: number | null, name: string): StoredStep
 const BEFORE = { release: '20261101120000-0a1b2c3d', action_id: 1, commit_sha: null }
 
 function judge(name: string, more: Partial<Failure> = {}) {
-  const facts = { onFailure: 'revert', marks: MARKS, doneElsewhere: [], liveBefore: BEFORE } as const
-  return judgeFailure({ ...facts, ...failedAt(name), ...more })
+  const isAfterSwitch = NAMES.indexOf(name) > NAMES.indexOf('activate-new-release')
+  return judgeFailure({
+    onFailure: 'revert',
+    marks: MARKS,
+    doneElsewhere: [],
+    liveBefore: isAfterSwitch ? BEFORE : null,
+    isUnknown: false,
+    revertsAll: false,
+    ...failedAt(name),
+    ...more,
+  })
 }
 
 const marked = (name: string, mark: Partial<StepMarks>) =>
@@ -65,7 +74,7 @@ test('a failure before activation, or of the cleanup, reverts nothing, and neith
 })
 
 test('an irreversible step forbids it once it has completed, on this server or another', () => {
-  const note = 'Not going back: the step migrate has completed, and it is irreversible.'
+  const note = 'Not reverted: irreversible step migrate completed.'
   assert.deepEqual(judge('restart', { marks: marked('migrate', { irreversible: true }) }), {
     kind: 'keep',
     note,
@@ -79,9 +88,26 @@ test('an irreversible step forbids it once it has completed, on this server or a
 test('without a release to go back to, a line says so', () => {
   const none = { release: null, action_id: null, commit_sha: null }
   const first = judge('restart', { liveBefore: none })
-  assert.match(first.kind === 'keep' ? first.note! : '', /^Nothing was live on this server before this run/)
+  assert.match(
+    first.kind === 'keep' ? first.note! : '',
+    /^Not reverted: nothing was live on this server before this run/,
+  )
   const unknown = judge('restart', { liveBefore: null })
   assert.match(unknown.kind === 'keep' ? unknown.note! : '', /is not known\.$/)
+})
+
+test('a switch that failed after it had happened is reverted like any later failure', () => {
+  assert.equal(judge('activate-new-release', { liveBefore: BEFORE }).kind, 'revert')
+})
+
+test('a switch that may have happened is reverted only where all servers revert together', () => {
+  const unknown = { isUnknown: true, liveBefore: null }
+  const alone = judge('activate-new-release', unknown)
+  assert.match(alone.kind === 'keep' ? alone.note! : '', /is not known\. Gantry keeps finding out\.$/)
+  const together = judge('activate-new-release', { ...unknown, revertsAll: true })
+  assert.equal(together.kind === 'revert' && together.steps[0]?.name, 'revert-release')
+  const migrated = { ...unknown, revertsAll: true, marks: marked('migrate', { irreversible: true }) }
+  assert.equal(judge('activate-new-release', migrated).kind, 'keep')
 })
 
 test('a target that goes back does so once', () => {

@@ -1,7 +1,7 @@
 import { CHECK_HEALTH, REVERT_RELEASE } from '#model/pipelines/built-in-steps.ts'
 import type { LiveBefore, StoredStep } from '#platform/database/tables.ts'
 
-// Whether a target goes back to the release that was live before it, and with which steps. Pure.
+// Whether a target reverts to the release that was live before it, and with which steps. Pure.
 
 /** What a step of the run was planned from. */
 export type StepMarks = {
@@ -21,8 +21,12 @@ export type Failure = {
   marks: readonly StepMarks[]
   /** Rows of irreversible steps that have completed on other servers of the action. */
   doneElsewhere: readonly number[]
-  /** Null: activated by a release of Gantry that did not store it. */
+  /** Stored at activation. Null: not activated, or by a release of Gantry that did not store it. */
   liveBefore: LiveBefore | null
+  /** Whether it has switched is not known. */
+  isUnknown: boolean
+  /** All servers of the action revert together. */
+  revertsAll: boolean
 }
 
 /** `note`: for the log of the step that failed; null where reverting was never an option. */
@@ -32,27 +36,32 @@ const CLEANUP = 'remove-old-releases'
 export const KEEP: Verdict = { kind: 'keep', note: null }
 
 /** A step of the run failed, and nobody cancelled it. */
-export function judgeFailure({ onFailure, steps, order, marks, liveBefore, ...failure }: Failure): Verdict {
+export function judgeFailure(failure: Failure): Verdict {
+  const { onFailure, steps, order, marks, liveBefore, isUnknown, revertsAll } = failure
   const failed = steps.find((step) => step.order === order)
   const cleanup = builtIn(marks, CLEANUP)
-  if (onFailure === 'keep' || !isActivated(steps, marks) || revertStep(steps)) return KEEP
+  if (onFailure === 'keep' || revertStep(steps)) return KEEP
+  if (!isUnknown && liveBefore === null && !isActivated(steps, marks)) return KEEP
   if (failed?.step_id === cleanup?.id && cleanup) return KEEP
   const done = new Set([...failure.doneElsewhere, ...completedRows(steps)])
   const irreversible = marks.find((mark) => mark.irreversible && done.has(mark.id))
-  if (irreversible)
-    return keep(`Not going back: the step ${irreversible.name} has completed, and it is irreversible.`)
-  if (liveBefore === null) return keep('Not going back: what was live before this run is not known.')
+  if (irreversible) return keep(`Not reverted: irreversible step ${irreversible.name} completed.`)
+  if (isUnknown) return revertsAll ? { kind: 'revert', steps: revertSteps(steps, marks) } : keep(LIVE_UNKNOWN)
+  if (liveBefore === null) return keep('Not reverted: what was live before this run is not known.')
   if (liveBefore.release === null)
-    return keep('Nothing was live on this server before this run: there is no release to go back to.')
+    return keep('Not reverted: nothing was live on this server before this run.')
   return { kind: 'revert', steps: revertSteps(steps, marks) }
 }
+
+const LIVE_UNKNOWN =
+  'Not reverted: whether this server has switched to the new release is not known. Gantry keeps finding out.'
 
 function keep(note: string): Verdict {
   return { kind: 'keep', note }
 }
 
-/** The new release has been live on the server. */
-export function isActivated(steps: readonly StoredStep[], marks: readonly StepMarks[]): boolean {
+/** The step that switches has completed. One that failed may have switched, too: then `live_before` is stored. */
+function isActivated(steps: readonly StoredStep[], marks: readonly StepMarks[]): boolean {
   const activate = builtIn(marks, 'activate-new-release')
   return steps.some(({ step_id, status }) => step_id === activate?.id && status === 'completed')
 }

@@ -18,14 +18,18 @@ import { actionState, completeStep, endOfTarget, endSteps, openStep, REVERTING, 
 
 export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
 
-/** `explain`: why the target does not go back to the earlier release when it ends here. */
-type StartPlan = { order: number; end?: State; explain?: Explain }
+/**
+ * `explain`: why the target does not revert to the earlier release when it ends here. `alongside`: what else is stored if
+ * it ends here, before that is decided.
+ */
+type StartPlan = { order: number; end?: State; explain?: Explain; alongside?: Alongside }
 
 export type BegunTarget = {
   targetId: number
   actionId: number
   environmentId: number
   attempt: number
+  key: string
   steps: StoredStep[]
   isCancelled: boolean
   /** Another attempt had begun before this one. */
@@ -82,9 +86,10 @@ export async function openTargetLifecycle(deps: {
   async function endOwned(
     trx: Transaction,
     owner: BegunTarget,
-    { order, end, explain }: StartPlan & { end: State },
+    { order, end, explain, alongside }: StartPlan & { end: State },
   ): Promise<number | null> {
     const pass = await openSchedulingPass(trx, owner.environmentId)
+    await alongside?.(trx)
     const owned = await trx
       .selectFrom('targets')
       .select('id')
@@ -116,9 +121,20 @@ export async function openTargetLifecycle(deps: {
 
   function attemptOf<Plan>(job: JobContext, begun: BegunTarget, plan: Plan, own: OwnSteps) {
     const watch = cancellations.watch(begun.actionId)
+    const { attempt: _, ...unchanging } = begun
     return {
-      ...begun,
+      ...unchanging,
       plan,
+      get attempt(): number {
+        return begun.attempt
+      },
+      /**
+       * Takes the next number, so that the server can refuse what this attempt has sent before. Close logs first: they
+       * are written under the number. Throws JobReassignedError when another attempt owns the target.
+       */
+      async raise(): Promise<void> {
+        begun.attempt = await inJob(job, (trx) => raiseAttempt(trx, begun))
+      },
       /** Aborts when the action is cancelled. */
       cancelled: watch.signal,
       /** Stops listening for cancellations. */
@@ -148,8 +164,7 @@ export async function openTargetLifecycle(deps: {
        */
       end: (order: number, end: State, alongside?: Alongside, explain?: Explain) =>
         inJob(job, async (trx) => {
-          const back = await endOwned(trx, begun, { order, end, explain })
-          await alongside?.(trx)
+          const back = await endOwned(trx, begun, { order, end, explain, alongside })
           if (back === null) await job.complete(trx)
           else await own.move(trx, (steps, at) => startAt(steps, back, at))
           return back
@@ -346,5 +361,22 @@ async function beginAttempt(
   const elsewhere = isElsewhere ? home.worker : null
   const isHomeOnline =
     elsewhere !== null && (await pass.workers()).some(({ name, draining }) => name === elsewhere && !draining)
-  return { ...begun, targetId, actionId, environmentId, isReassigned, elsewhere, isHomeOnline }
+  return { ...begun, key, targetId, actionId, environmentId, isReassigned, elsewhere, isHomeOnline }
+}
+
+/** A repetition, because the first result was lost, changes nothing. */
+async function raiseAttempt(
+  trx: Transaction,
+  { targetId, attempt, key }: Pick<BegunTarget, 'targetId' | 'attempt' | 'key'>,
+): Promise<number> {
+  const raised = await trx
+    .updateTable('targets')
+    .set({ attempt: attempt + 1 })
+    .where('id', '=', targetId)
+    .where('attempt', 'in', [attempt, attempt + 1])
+    .where('attempt_key', '=', key)
+    .returning('attempt')
+    .executeTakeFirst()
+  if (!raised) throw new JobReassignedError('raise its number')
+  return raised.attempt
 }

@@ -3,8 +3,10 @@ import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { asSentence, type Connect } from '#adapters/executors/connect.ts'
+import type { Executor } from '#adapters/executors/executor.ts'
 import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
-import { credentialAad } from '#model/inventory/sealed-aad.ts'
+import { baseFolder } from '#model/deploy/layout.ts'
+import { checkLive } from '#model/live/check-live.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
@@ -13,6 +15,7 @@ import { auditServer } from './manage-servers.ts'
 import { type ProbeResult, probeServer } from './probe-server.ts'
 import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerCheck, ServerCheckBody } from './schemas.ts'
+import { loadAddress } from './server-address.ts'
 
 export type ServerCheckDeps = {
   db: Database
@@ -85,54 +88,50 @@ async function connectAndProbe(
       kind: 'failed',
       message: `it is the machine of the worker ${worker_name}, which cannot be checked from ${deps.workerName}`,
     }
-  const key = await loadKey(deps, server)
-  if ('message' in key) return { kind: 'failed', message: key.message }
-  const { name, provider_code: kind, host, port, root_directory: rootDirectory } = server
-  const { login_name: loginName, host_key: hostKey, allow_loopback: allowLoopback } = server
-  const connection = await deps.connect(
-    { name, kind, host, port, loginName, hostKey, allowLoopback, rootDirectory, ...key },
-    {
-      onShownHostKey: (hostKey) => {
-        contact.shownKey = hostKey
-      },
-      onNewHostKey: async (hostKey) => {
-        contact.provenKey = hostKey
-      },
-      connectTimeoutMs: timeouts.connectMs,
-      signal,
+  const address = await loadAddress(deps, server)
+  if ('message' in address) return { kind: 'failed', message: address.message }
+  const connection = await deps.connect(address, {
+    onShownHostKey: (hostKey) => {
+      contact.shownKey = hostKey
     },
-  )
+    onNewHostKey: async (hostKey) => {
+      contact.provenKey = hostKey
+    },
+    connectTimeoutMs: timeouts.connectMs,
+    signal,
+  })
   if (connection.kind === 'cancelled') return TOO_SLOW
   if (connection.kind === 'unreachable') return { kind: 'failed', message: connection.message }
+  const { executor } = connection
+  const within = { timeoutMs: timeouts.probeMs, signal }
   try {
-    return await probeServer(connection.executor, rootDirectory, { timeoutMs: timeouts.probeMs, signal })
+    const result = await probeServer(executor, server.root_directory, within)
+    // What it finds is stored; the check itself does not fail because of it.
+    if (result.kind === 'probed') await checkApplications(deps.db, executor, server, within).catch(() => {})
+    return result
   } finally {
     // A host may take any time to close the connection; nobody needs to wait for it.
-    connection.executor.close().catch(() => {})
+    executor.close().catch(() => {})
   }
 }
 
 const TOO_SLOW: ProbeResult = { kind: 'failed', message: 'the server did not answer in time' }
 
-/** Null when the server has no key, which only SSH servers need. */
-async function loadKey(
-  { db, box }: ServerCheckDeps,
-  { name, credential_id }: ServerRow,
-): Promise<{ privateKey: string | null } | { message: string }> {
-  const credential =
-    credential_id === null
-      ? undefined
-      : await db
-          .selectFrom('credentials')
-          .select(['id', 'secret', 'active'])
-          .where('id', '=', credential_id)
-          .executeTakeFirst()
-  if (!credential?.secret) return { privateKey: null }
-  if (!credential.active) return { message: `the SSH credential of ${name} is disabled` }
-  try {
-    return { privateKey: box.open(credential.secret, credentialAad(credential.id)) }
-  } catch {
-    return { message: 'the SSH key was encrypted with another master key: enter it again' }
+/** Of every application that is linked to the server, in the time that is left. */
+async function checkApplications(
+  db: Database,
+  executor: Executor,
+  { id: serverId, root_directory }: ServerRow,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<void> {
+  const { rows } = await sql<{ applicationId: number; folder: string }>`
+    select app.id as "applicationId", app.folder from application_servers link
+    join applications app on app.id = link.application_id and app.deleted_at is null
+    where link.server_id = ${serverId} order by app.id`.execute(db)
+  for (const { applicationId, folder } of rows) {
+    if (signal.aborted) return
+    const base = baseFolder(root_directory, folder)
+    await checkLive(db, executor, { applicationId, serverId, base }, signal, timeoutMs)
   }
 }
 

@@ -7,6 +7,7 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 /** Why there is no comparison, or not all of it. */
 export const CHANGES_REASONS = {
   first_release: 'Nothing was live on these servers before.',
+  live_unknown: 'What was live on these servers was not known.',
   commit_unknown: 'The commit of the live release is not known.',
   commit_missing: 'The live commit is not in the repository any more.',
   shallow_history: 'The repository has only a part of its history, so the commits are not known.',
@@ -28,37 +29,62 @@ export type Baseline = {
   branch: string | null
 }
 
+/** Of a server where it is not known what is live. */
+const UNKNOWN = 'unknown'
+export type Live = Baseline | typeof UNKNOWN
+
 /** By server; those where nothing is live are left out. */
 export async function readBaselines(
   db: Database,
   applicationId: number,
   serverIds: readonly number[],
-): Promise<Map<number, Baseline>> {
-  const { rows } = await sql<Baseline & { serverId: number }>`
+): Promise<Map<number, Live>> {
+  const { rows } = await sql<Baseline & { serverId: number; isUnknown: boolean }>`
     select l.server_id as "serverId", l.action_id as "actionId", l.release_name as "releaseName",
       l.commit_sha as "commitSha",
-      case when a.deployment ->> 'source_type' = 'branch' then a.deployment ->> 'source_ref' end as branch
+      case when a.deployment ->> 'source_type' = 'branch' then a.deployment ->> 'source_ref' end as branch,
+      false as "isUnknown"
     from live_releases l join actions a on a.id = l.action_id
-    where l.application_id = ${applicationId} and l.server_id = any(${serverIds}::bigint[])`.execute(db)
-  return new Map(rows.map(({ serverId, ...baseline }) => [serverId, baseline]))
+    where l.application_id = ${applicationId} and l.server_id = any(${serverIds}::bigint[])
+    union all
+    select server_id, null, null, null, null, true from unknown_live_releases
+    where application_id = ${applicationId} and server_id = any(${serverIds}::bigint[])`.execute(db)
+  return new Map(
+    rows.map(({ serverId, isUnknown, ...baseline }) => [serverId, isUnknown ? UNKNOWN : baseline]),
+  )
 }
 
 /** Servers that serve the same release; null where nothing is live. */
-export type Group = { baseline: Baseline | null; serverIds: number[] }
+export type Group = { baseline: Live | null; serverIds: number[] }
 
-export function groupServers(
-  serverIds: readonly number[],
-  baselines: ReadonlyMap<number, Baseline>,
-): Group[] {
+export function groupServers(serverIds: readonly number[], baselines: ReadonlyMap<number, Live>): Group[] {
   const groups = new Map<string, Group>()
   for (const id of serverIds) {
     const baseline = baselines.get(id) ?? null
-    const key = baseline?.releaseName ?? ''
+    const key = storedRelease(baseline)
     const group = groups.get(key) ?? { baseline, serverIds: [] }
     groups.set(key, group)
     group.serverIds.push(id)
   }
   return [...groups.values()]
+}
+
+/** As `from_release` stores it. No release has these names. */
+export function storedRelease(baseline: Live | null): string {
+  if (baseline === null) return NOTHING
+  return baseline === UNKNOWN ? UNKNOWN : baseline.releaseName
+}
+
+const NOTHING = ''
+
+/** Null: nothing was live, or that was not known. */
+export function shownRelease(stored: string): string | null {
+  return stored === NOTHING || stored === UNKNOWN ? null : stored
+}
+
+/** What is known of it. */
+export function knownBaseline(baseline: Live | null): Baseline | null {
+  return baseline === UNKNOWN ? null : baseline
 }
 
 /** The outcome of a comparison, as it is stored and shown. */
@@ -72,8 +98,9 @@ const REASONS = {
 } as const
 
 /** Null: the two have to be compared first. */
-export function withoutComparing(baseline: Baseline | null): Difference | null {
+export function withoutComparing(baseline: Live | null): Difference | null {
   if (!baseline) return { comparison: null, reason: 'first_release' }
+  if (baseline === UNKNOWN) return { comparison: null, reason: 'live_unknown' }
   return baseline.commitSha === null ? { comparison: null, reason: 'commit_unknown' } : null
 }
 
@@ -89,7 +116,8 @@ export async function storeBaseline(
   actionId: number,
   { baseline, serverIds }: Group,
 ): Promise<boolean> {
-  const release = baseline?.releaseName ?? ''
+  const release = storedRelease(baseline)
+  const known = knownBaseline(baseline)
   // An earlier attempt may have found another one.
   await sql`
     update action_changes set server_ids = array(select unnest(server_ids) except select unnest(${serverIds}::bigint[]))
@@ -99,7 +127,7 @@ export async function storeBaseline(
   await sql`delete from action_changes where action_id = ${actionId} and server_ids = '{}'`.execute(trx)
   const { rows } = await sql<{ isOpen: boolean }>`
     insert into action_changes (action_id, from_release, from_action_id, from_commit, server_ids)
-    values (${actionId}, ${release}, ${baseline?.actionId ?? null}, ${baseline?.commitSha ?? null}, ${serverIds})
+    values (${actionId}, ${release}, ${known?.actionId ?? null}, ${known?.commitSha ?? null}, ${serverIds})
     on conflict (action_id, from_release) do update
     set server_ids = array(select unnest(action_changes.server_ids) union select unnest(excluded.server_ids) order by 1)
     returning comparison is null and reason is null as "isOpen"`.execute(trx)
@@ -116,7 +144,7 @@ export async function storeDifference(
   await sql`
     update action_changes set to_commit = ${to}, reason = ${reason},
       comparison = ${comparison && JSON.stringify(comparison)}
-    where action_id = ${actionId} and from_release = ${baseline?.releaseName ?? ''}`.execute(db)
+    where action_id = ${actionId} and from_release = ${storedRelease(baseline)}`.execute(db)
 }
 
 export type StoredChanges = {

@@ -1,4 +1,4 @@
-import { CHANGES_REASONS, type ChangesReason, type StoredChanges } from './changes.ts'
+import { CHANGES_REASONS, type ChangesReason, type StoredChanges, shownRelease } from './changes.ts'
 import type { ActionChanges, ReleaseComparison } from './changes-schemas.ts'
 
 /** A server of the action, and how far its target has come. */
@@ -42,19 +42,16 @@ export function presentComparison(
 ): ReleaseComparison {
   const { comparison, reason } = stored
   const isOpen = comparison === null && reason === null
+  const fromRelease = shownRelease(stored.fromRelease)
   const state = comparison ? COMPARED : isOpen && !isOver ? PENDING : unavailable(reason ?? 'not_fetched')
   return {
     servers: stored.serverIds.map((id) => ({ id, name: names.get(id) ?? '' })),
     ...state,
     ...(comparison && reasonOf(reason)),
     from:
-      stored.fromRelease === ''
+      fromRelease === null
         ? null
-        : {
-            action_id: stored.fromActionId,
-            release_name: stored.fromRelease,
-            commit_sha: stored.fromCommit,
-          },
+        : { action_id: stored.fromActionId, release_name: fromRelease, commit_sha: stored.fromCommit },
     to: { commit_sha: stored.toCommit },
     rewritten: comparison?.rewritten ?? null,
     commits: comparison?.commits ?? null,

@@ -36,7 +36,7 @@ test('the folders of an application are created, and the check leaves nothing el
   })
   assert.match(
     output,
-    /^Server .+, account .+, folder .+\nFree disk space: \d+ MiB\nLive release: none yet\n$/,
+    /^Server .+, account .+, folder .+\nFree disk space: \d+ MiB\nLive release: none yet\ngantry-live nothing\n$/,
   )
   const again = await demand(checkAppEnvironment(base))
   assert.equal(again.replace(/\d+ MiB/, ''), output.replace(/\d+ MiB/, ''))

@@ -5,7 +5,7 @@ const MIN_FREE_MIB = 100
 
 /**
  * Step 1: creates the folders of the application, finds out early what would fail later, and prints a few facts.
- * Every error is one line that says what to do.
+ * Every error is one line that says what to do. Its last line is for `parseLive`.
  */
 export function checkAppEnvironment(
   base: string,
@@ -37,8 +37,10 @@ for folder in "$GANTRY_BASE" "$releases" "$GANTRY_BASE/shared" "$state" "$state/
 done
 
 current=$GANTRY_BASE/current
-[[ -e $current && ! -L $current ]] &&
+if [[ -e $current && ! -L $current ]]; then
+  print_live
   fail "$current must be a link to the live release, but something else has that name: move it, then deploy again."
+fi
 
 # Tested under the lock, so that only one deploy does it at a time.
 { exec 9>>"$state/lock"; } 2>/dev/null ||
@@ -68,4 +70,5 @@ if [[ -L $current ]]; then
 else
   say "Live release: none yet"
 fi
+print_live
 `

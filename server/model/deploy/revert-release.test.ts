@@ -68,7 +68,7 @@ test('a newer release stays, and a newer deploy that has not switched does not m
   await deploy(other.base, { who: attempt('c'), name: release(3), archive })
   const { code, output } = await run(revertRelease(other.base, attempt('b'), BACK))
   assert.equal(code, 1)
-  assert.equal(output, `Another run has switched to ${release(3)} by now: it stays.\n`)
+  assert.equal(output, `${release(3)} is live now, and this run was not the last to switch: it stays.\n`)
   assert.equal(await liveIn(other.base), `releases/${release(3)}`)
 })
 
@@ -77,7 +77,10 @@ test('a newer rollback to the same release stays, and so does its mark', async (
   await demand(takeLock(base, attempt('rollback')))
   await demand(activateRelease(base, attempt('rollback'), release(2)))
   const { code, output } = await run(revertRelease(base, attempt('b'), BACK))
-  assert.deepEqual([code, output], [1, `Another run has switched to ${release(2)} by now: it stays.\n`])
+  assert.deepEqual(
+    [code, output],
+    [1, `${release(2)} is live now, and this run was not the last to switch: it stays.\n`],
+  )
   assert.equal(await liveIn(base), `releases/${release(2)}`)
 
   await demand(takeLock(base, attempt('c')))
@@ -92,7 +95,10 @@ test('an attempt that repeats what is done does not succeed when another run has
   await demand(revertRelease(base, attempt('b'), BACK))
   await deploy(base, { who: attempt('c'), name: release(3), archive })
   const { code, output } = await run(revertRelease(base, attempt('b', 2), BACK))
-  assert.deepEqual([code, output], [1, `Another run has switched to ${release(3)} by now: it stays.\n`])
+  assert.deepEqual(
+    [code, output],
+    [1, `${release(3)} is live now, and this run was not the last to switch: it stays.\n`],
+  )
 })
 
 test('an earlier release that is gone is named, and what is live exists', async (t) => {

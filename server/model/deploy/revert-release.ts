@@ -23,8 +23,7 @@ const REVERT = `
 [[ $GANTRY_RELEASE =~ ${RELEASE_NAME} && $GANTRY_BEFORE =~ ${RELEASE_NAME} ]] || fail "This is not a release name."
 current=$GANTRY_BASE/current earlier=$releases/$GANTRY_BEFORE
 hold_lock
-read_owner
-[[ $owner_run == "$GANTRY_RUN" ]] && (( owner_number > GANTRY_ATTEMPT )) && lost
+demand_latest
 live=none
 [[ -L $current ]] && live=$(readlink -- "$current") live=\${live##*/}
 read_mark "$live"
@@ -37,7 +36,8 @@ if [[ $live == "$GANTRY_RELEASE" && $mark_run == "$GANTRY_RUN" ]]; then
   fi
   mv -fT -- "$state/back" "$current" || fail "Cannot switch $current: see the error above. $live stays live."
 elif [[ $live != "$GANTRY_BEFORE" ]]; then
-  fail "Another run has switched to $live by now: it stays."
+  [[ $live == none ]] && fail "Nothing is live on this server now: $current was removed."
+  fail "$live is live now, and this run was not the last to switch: it stays."
 elif [[ -e $state/reverted/$GANTRY_RELEASE ]]; then
   say "An earlier attempt has done this."
 fi

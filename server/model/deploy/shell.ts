@@ -1,6 +1,7 @@
 // What the commands share: output, failing, and the lock of an application's folder.
 
-import type { DeployCommand } from './layout.ts'
+import { type DeployCommand, RELEASE_NAME } from './layout.ts'
+import { LIVE } from './live-reading.ts'
 
 /**
  * Identifies a deploy. `run` is one target of one action: the same in all its attempts, and never used by another
@@ -31,6 +32,28 @@ read_mark() {
   [[ $line =~ ^([A-Za-z0-9._-]+)\\ ([A-Za-z0-9._-]+)$ ]] || return 0
   mark_run=\${BASH_REMATCH[1]} mark_before=\${BASH_REMATCH[2]}
 }
+# What current is, for \`parseLive\`: nothing, a release with its mark, or a broken link.
+print_live() {
+  local current=$GANTRY_BASE/current name mark=missing
+  if [[ ! -L $current ]]; then
+    if [[ -e $current ]]; then say '${LIVE}broken not-a-link'; else say '${LIVE}nothing'; fi
+    return 0
+  fi
+  name=$(readlink -- "$current") name=\${name##*/}
+  if [[ ! -e $current ]]; then
+    say '${LIVE}broken dangling'
+  elif [[ ! $name =~ ${RELEASE_NAME} || -L $releases/$name || ! $current -ef $releases/$name ]]; then
+    say '${LIVE}broken outside'
+  else
+    if [[ -e $state/activated/$name ]]; then
+      read_mark "$name"
+      if [[ -n $mark_run ]]; then mark="run $mark_run $mark_before"
+      elif [[ -s $state/activated/$name ]]; then mark=malformed
+      else mark=empty; fi
+    fi
+    say "${LIVE}release $name $mark"
+  fi
+}
 `
 
 // Nothing slow may happen between hold_lock and let_go: the next deploy waits for it.
@@ -53,6 +76,16 @@ read_owner() {
     [[ $line =~ ^([A-Za-z0-9._-]+)\\ ([0-9]{1,9})$ ]] || continue
     owner_run=\${BASH_REMATCH[1]} owner_number=$((10#\${BASH_REMATCH[2]}))
   done < "$state/attempt"
+}
+# A later attempt of this run was here, whether or not it may still switch.
+demand_latest() {
+  local line
+  [[ -e $state/attempt ]] || return 0
+  while IFS= read -r line; do
+    [[ $line =~ ^([A-Za-z0-9._-]+)\\ ([0-9]{1,9})$ && \${BASH_REMATCH[1]} == "$GANTRY_RUN" ]] || continue
+    (( 10#\${BASH_REMATCH[2]} > GANTRY_ATTEMPT )) && lost
+  done < "$state/attempt"
+  return 0
 }
 lost() { fail "Another deploy of this application has started on this server: this one stops here." ${LOCK_LOST}; }
 # With the lock held.

@@ -20,8 +20,15 @@ export const CHECK_HEALTH = {
 /** Added to a run when a step fails after activation (engine/scheduling/revert-plan.ts). No pipeline has it. */
 export const REVERT_RELEASE = {
   name: 'revert-release',
-  description: 'Go back to the release that was live before',
+  description: 'Revert to the release that was live before',
 } as const
+
+/** The steps that switch `current`. When one ends without an outcome, what is live has to be found out. */
+export const SWITCHES = ['activate-new-release', REVERT_RELEASE.name] as const
+
+export function isSwitch(name: string): name is (typeof SWITCHES)[number] {
+  return SWITCHES.some((one) => one === name)
+}
 
 /** The runner has a handler for each (`satisfies Record<DeployStep, …>`): a missing one does not compile. */
 export type DeployStep = (typeof DEPLOY_STEPS | [typeof CHECK_HEALTH, typeof REVERT_RELEASE])[number]['name']

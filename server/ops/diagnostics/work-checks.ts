@@ -89,6 +89,18 @@ export function workChecks({ db, isQueueWorking }: WorkDeps, caller: Caller): Ch
             )
       },
     },
+    {
+      name: 'live_releases',
+      async run() {
+        const servers = await bounded(db, findLiveUnknown)
+        return servers.length === 0
+          ? ok('What is live is known for all servers.')
+          : warning(
+              `What is live is not known for ${counted(servers.length, 'server')}${namesOf(caller, 'server:view', servers)}.`,
+              'Gantry keeps asking them. GET /applications/{id}/live reports the reason; make the server reachable, or deploy again.',
+            )
+      },
+    },
   ]
 }
 
@@ -125,6 +137,18 @@ async function findDisabledHooks(db: Database): Promise<Named[]> {
     from hooks h join environments e on e.id = h.environment_id join projects p on p.id = e.project_id
     where h.type = 'outgoing' and h.deleted_at is null and h.disabled_at is not null
     order by h.disabled_at desc, h.id limit ${MAX_COUNTED}`.execute(db)
+  return rows
+}
+
+/** `web-1 (shop)`: once per application. */
+async function findLiveUnknown(db: Database): Promise<Named[]> {
+  const { rows } = await sql<Named>`
+    select s.name || ' (' || app.name || ')' as name, p.organization_id, e.project_id, s.environment_id
+    from unknown_live_releases unknown
+    join application_servers link using (application_id, server_id)
+    join servers s on s.id = unknown.server_id join applications app on app.id = unknown.application_id
+    join environments e on e.id = s.environment_id join projects p on p.id = e.project_id
+    order by s.name, app.name limit ${MAX_COUNTED}`.execute(db)
   return rows
 }
 

@@ -22,6 +22,7 @@ export async function readInstallation(
     deliveries: await readDeliveryDepths(db),
     workers: { online: workers.length, draining: workers.filter(({ draining }) => draining).length },
     targetsWithoutWorker: await countTargetsWithoutWorker(db),
+    serversLiveUnknown: await countLiveUnknown(db),
     retention: await readRetentionTotals(db),
   }
 }
@@ -31,6 +32,13 @@ async function countTargetsWithoutWorker(db: Database): Promise<number> {
   const { rows } = await sql<{ targets: number }>`
     select count(*) as targets from targets where status_reason_code = 'WAITING_WORKER'`.execute(db)
   return rows[0]!.targets
+}
+
+async function countLiveUnknown(db: Database): Promise<number> {
+  const { rows } = await sql<{ servers: number }>`
+    select count(*) as servers from unknown_live_releases
+    join application_servers using (application_id, server_id)`.execute(db)
+  return rows[0]!.servers
 }
 
 export async function readDisk(home: string): Promise<ProcessState['disk']> {

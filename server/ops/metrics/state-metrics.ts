@@ -15,6 +15,8 @@ export type InstallationState = {
   workers: { online: number; draining: number }
   /** Targets that no worker can take. */
   targetsWithoutWorker: number
+  /** Servers, counted once per application, whose live release is not known. */
+  serversLiveUnknown: number
   retention: Record<'runs' | 'logs' | 'requests' | 'bodies', number> & { finished_at: string | null }
 }
 
@@ -35,6 +37,10 @@ export function createInstallationMetrics(registry: Registry) {
   )
   const workers = gauge('workers', 'Workers that are online; draining ones take no new targets.', ['state'])
   const withoutWorker = gauge('targets_without_worker', 'Targets that wait because no worker can take them.')
+  const liveUnknown = gauge(
+    'servers_live_unknown',
+    'Servers whose live release is not known, counted once per application.',
+  )
   const finished = gauge(
     'retention_finished_timestamp_seconds',
     'When the removal of old data last reached its end; 0 before the first time.',
@@ -48,7 +54,7 @@ export function createInstallationMetrics(registry: Registry) {
 
   return (state: InstallationState | null): void => {
     for (const metric of [jobs, deliveries, limited, workers, removed]) metric.reset()
-    for (const metric of [oldest, failing, withoutWorker, finished]) metric.remove()
+    for (const metric of [oldest, failing, withoutWorker, liveUnknown, finished]) metric.remove()
     if (state === null) return
     for (const { job, ...states } of state.queueDepths)
       for (const [name, count] of Object.entries(states)) jobs.set({ job, state: name }, count)
@@ -62,6 +68,7 @@ export function createInstallationMetrics(registry: Registry) {
     workers.set({ state: 'online' }, state.workers.online)
     workers.set({ state: 'draining' }, state.workers.draining)
     withoutWorker.set(state.targetsWithoutWorker)
+    liveUnknown.set(state.serversLiveUnknown)
     const { finished_at, ...counts } = state.retention
     finished.set(finished_at === null ? 0 : Date.parse(finished_at) / 1_000)
     for (const [kind, count] of Object.entries(counts)) removed.inc({ kind }, count)

@@ -57,6 +57,8 @@ async function findRemovable(db: Database, ids: number[], { lock = false } = {})
       select made.id from made join applications app on app.id = made.application_id and app.deleted_at is null
       where exists (select from live_releases live
           where live.application_id = made.application_id and live.release_name = made.release_name)
+        or exists (select from unknown_live_releases unknown where unknown.application_id = made.application_id
+          and made.release_name in (unknown.last_release_name, unknown.candidate_release_name))
         or exists (select from releases_on_disk d join servers s on s.id = d.server_id and s.deleted_at is null
           where d.application_id = made.application_id and d.release_name = made.release_name)
     )
@@ -65,6 +67,8 @@ async function findRemovable(db: Database, ids: number[], { lock = false } = {})
       and not exists (select from actions again where again.retry_of = a.id)
       and not exists (select from deliveries d where d.action_id = a.id and d.state = 'pending')
       and not exists (select from live_releases where action_id = a.id)
+      and not exists (select from unknown_live_releases unknown
+        where a.id in (unknown.last_action_id, unknown.candidate_action_id))
       and not exists (select from applications where live_action_id = a.id)
       and a.id not in (select id from needed)
     order by a.id ${lock ? sql`for update of a skip locked` : sql``}`.execute(db)

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { sql } from 'kysely'
-import { recordLive } from '#engine/runner/live-releases.ts'
+import { lockLive, storeUnknown } from '#model/live/live-record.ts'
 import { createTestDatabase } from '#test/support/database.ts'
+import { recordLive } from '#test/support/live.ts'
 import { createAction, createTestTree } from '#test/support/world.ts'
 import { type Database, openDatabase } from './connect.ts'
 import { migrate } from './migrate.ts'
@@ -133,6 +134,50 @@ describe('what is live per server', () => {
     assert.deepEqual(
       (await liveOf(db)).map(({ action_id }) => action_id),
       [first.id, first.id],
+    )
+  })
+
+  test('stays known in a database of the code before, and marks on servers keep naming this installation', async (t) => {
+    const { db, one, two, deploy } = await openBefore(t)
+    await migrate(db, { to: '0038-short-columns' })
+    await sql`insert into key_check (sealed) values ('sealed')`.execute(db)
+    const first = await deploy([one, two], '20260101000001-aaaaaaa')
+    await first.mark()
+    const before = await liveOf(db)
+    const installation = sql<{
+      name: string
+    }>`select left(encode(sha256(sealed), 'hex'), 12) as name from key_check`
+    const [then] = (await installation.execute(db)).rows
+    await migrate(db)
+    assert.deepEqual(await liveOf(db), before)
+    assert.equal(before.length, 2)
+    assert.deepEqual(await db.selectFrom('unknown_live_releases').selectAll().execute(), [])
+    // A key rotation seals it anew.
+    await sql`update key_check set sealed = 'sealed with another key'`.execute(db)
+    const { installation: now } = await db.selectFrom('key_check').selectAll().executeTakeFirstOrThrow()
+    assert.equal(now, then!.name)
+  })
+
+  test('that a row was removed is not undone by a later switch of the same action elsewhere', async (t) => {
+    const { db, tree, one, two, deploy } = await openBefore(t)
+    await migrate(db)
+    const first = await deploy([one, two], '20260101000001-aaaaaaa')
+    await first.mark()
+    const second = await deploy([one, two], '20260101000002-aaaaaaa')
+    const { applicationId } = tree
+    const reason = 'The run ended during the switch.'
+    await db.transaction().execute(async (trx) => {
+      await lockLive(trx, applicationId)
+      await storeUnknown(trx, { applicationId, serverId: two }, { reason, targetId: null, candidate: null })
+    })
+    const live = { applicationId, serverId: one, commitSha: null }
+    const switchTo = (actionId: number, releaseName: string) =>
+      db.transaction().execute((trx) => recordLive(trx, { ...live, actionId, releaseName }))
+    await switchTo(second.id, '20260101000002-aaaaaaa')
+    await switchTo(first.id, '20260101000001-aaaaaaa')
+    assert.deepEqual(
+      (await liveOf(db)).map(({ server_id }) => server_id),
+      [one],
     )
   })
 

@@ -558,6 +558,27 @@ export type Tables = {
     commit_sha: string | null
     since: Timestamp
   }
+  /** Servers whose live release is not known, until it was read from them. They have no row in `live_releases`. */
+  unknown_live_releases: {
+    application_id: number
+    server_id: number
+    /** For people. */
+    reason: string
+    since: Timestamp
+    changed_at: Timestamp
+    /** When it is read next. */
+    try_at: Timestamp
+    /** Whose switch was interrupted; null when none was. */
+    target_id: number | null
+    /** What may be live instead of what was known last. */
+    candidate_action_id: number | null
+    candidate_release_name: string | null
+    candidate_commit_sha: string | null
+    last_action_id: number | null
+    last_release_name: string | null
+    last_commit_sha: string | null
+    last_since: MaybeTimestamp
+  }
   /** What a deploy ships to the servers that served the same release before; see model/actions/changes.ts. */
   action_changes: {
     action_id: number
@@ -582,7 +603,8 @@ export type Tables = {
   }
   hook_tokens: { hook_id: string; tokens: number; filled_at: Timestamp }
   counted_action_blocks: { only_row: boolean; next_block: number }
-  key_check: { only_row: Generated<boolean>; sealed: Buffer }
+  /** `installation`: identifies this Gantry on the servers that it deploys to. */
+  key_check: { only_row: Generated<boolean>; sealed: Buffer; installation: Generated<string> }
   tree_version: { only_row: boolean; version: number }
 }
 

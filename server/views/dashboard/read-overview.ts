@@ -6,6 +6,7 @@ import type { Tree } from '#model/inventory/tree.ts'
 import { countOnline } from '#model/workers/live-workers.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
+import { findAttention } from './find-attention.ts'
 import { findDeliveries } from './find-deliveries.ts'
 import { findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
 import { readRunDays } from './run-days.ts'
@@ -27,12 +28,15 @@ export async function readOverview(
   const visibility = await visibilityOf(tree, caller)
   const withActions = environmentsMatching(filters, visibility.visible)
   const withHooks = environmentsMatching(filters, environmentsWhere(caller, 'hook:view', visibility.scopes))
-  const [running, waiting, failures, days, deliveries, alive, depths] = await Promise.all([
+  const withServers = environmentsWhere(caller, 'server:view', visibility.scopes)
+  const withLive = environmentsMatching(filters, environmentsWhere(caller, 'application:view', withServers))
+  const [running, waiting, failures, days, deliveries, attention, alive, depths] = await Promise.all([
     findRunning(db, withActions),
     findWaiting(db, withActions),
     findFailures(db, withActions),
     readRunDays(db, withActions),
     findDeliveries(db, withHooks),
+    findAttention(db, withLive),
     countOnline(db),
     queueDepths(),
   ])
@@ -48,6 +52,7 @@ export async function readOverview(
       seconds: day.median_duration_seconds,
     })),
     deliveries,
+    needs_attention: attention,
     workers: { alive },
     queue: { depths },
   }

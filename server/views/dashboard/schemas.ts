@@ -18,6 +18,7 @@ import {
   Timestamp,
   TimestampOrNull,
   Uuid,
+  Word,
 } from '#platform/http/schemas.ts'
 
 const Count = (description: string) => Type.Integer({ minimum: 0, description })
@@ -98,6 +99,18 @@ const overviewDeliveriesSchema = namedObject('OverviewDeliveries', {
 })
 export type OverviewDeliveries = Static<typeof overviewDeliveriesSchema>
 
+const attentionSchema = namedObject('NeedsAttention', {
+  kind: Word(['live_unknown'] as const, {
+    description: '`live_unknown`: what the server serves is not known; see `GET /applications/{id}/live`.',
+  }),
+  since: described(Timestamp, 'Since when.'),
+  detail: Type.String({ description: 'The reason, in words.' }),
+  application: Exactly(nameFields('application'), { description: 'The application.' }),
+  server: Exactly(nameFields('server'), { description: 'The server.' }),
+  environment_id: idOf('environment'),
+})
+export type NeedsAttention = Static<typeof attentionSchema>
+
 const queueDepth = Exactly({
   job: Type.String({ description: 'The name of the job.' }),
   ready: Count('Jobs that wait for a worker.'),
@@ -144,6 +157,13 @@ export const overviewSchema = namedObject('Overview', {
     { description: 'Of completed runs, for the same days, accurate to about 1 %; null without one.' },
   ),
   deliveries: described(ref(overviewDeliveriesSchema), 'The state of notifications.'),
+  needs_attention: Exactly(
+    {
+      count: Count('How many there are.'),
+      items: Type.Array(ref(attentionSchema), { description: 'Latest first; at most 20.' }),
+    },
+    { description: 'What to look at, besides failed runs and deliveries.' },
+  ),
   workers: Exactly(
     { alive: Count('Workers online in the entire installation.') },
     { description: 'The processes that run jobs.' },
@@ -160,5 +180,6 @@ export const dashboardSchemas = [
   failingHookSchema,
   failedNotificationSchema,
   overviewDeliveriesSchema,
+  attentionSchema,
   overviewSchema,
 ]

@@ -18,5 +18,6 @@ export async function withContainment(
   })
 }
 
-const unknownOf = ({ release_name }: LiveServer) =>
-  release_name === null ? ('nothing_live' as const) : ('unknown_live_commit' as const)
+const UNKNOWN = { unknown: 'live_unknown', nothing: 'nothing_live', known: 'unknown_live_commit' } as const
+
+const unknownOf = ({ state }: LiveServer) => UNKNOWN[state]

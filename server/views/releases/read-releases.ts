@@ -14,13 +14,21 @@ import type { LiveRelease, ServerReleases } from './schemas.ts'
 type Viewer = { caller: Caller; scope: Scope; environmentId: number }
 
 type Server = { id: number; name: string }
-type LiveRow = {
-  server: Server
+type LiveFields = {
   action_id: number | null
   release_name: string | null
   commit_sha: string | null
   since: string | null
   commit: Commit | null
+}
+type LiveRow = LiveFields & {
+  server: Server
+  unknown: {
+    since: string
+    reason: string
+    last: LiveFields | null
+    candidate: LiveFields | null
+  } | null
 }
 
 export type LiveServer = Omit<LiveRelease, 'contains' | 'contains_reason'>
@@ -29,21 +37,47 @@ export type LiveServer = Omit<LiveRelease, 'contains' | 'contains_reason'>
 export async function readLive(deps: EmbedDeps, viewer: Viewer, id: number): Promise<LiveServer[]> {
   const { rows } = await sql<LiveRow>`
     select json_build_object('id', s.id, 'name', s.name) as server,
-      live.action_id, live.release_name, live.commit_sha, live.since, a.commit
+      live.action_id, live.release_name, live.commit_sha, live.since, a.commit,
+      case when unknown.server_id is not null then json_build_object('since', unknown.since, 'reason', unknown.reason,
+        'last', case when unknown.last_release_name is not null then json_build_object('action_id', unknown.last_action_id,
+          'release_name', unknown.last_release_name, 'commit_sha', unknown.last_commit_sha, 'since', unknown.last_since,
+          'commit', (select commit from actions where id = unknown.last_action_id)) end,
+        'candidate', case when unknown.candidate_release_name is not null then json_build_object(
+          'action_id', unknown.candidate_action_id, 'release_name', unknown.candidate_release_name,
+          'commit_sha', unknown.candidate_commit_sha, 'since', null,
+          'commit', (select commit from actions where id = unknown.candidate_action_id)) end) end as unknown
     from application_servers link
     join servers s on s.id = link.server_id
     left join live_releases live on live.application_id = link.application_id and live.server_id = s.id
+    left join unknown_live_releases unknown
+      on unknown.application_id = link.application_id and unknown.server_id = s.id
     left join actions a on a.id = live.action_id
     where link.application_id = ${id}
     order by s.name, s.id`.execute(deps.db)
-  const show = await presenter(deps, viewer, rows)
+  const named = rows.flatMap((row) => [row, row.unknown?.last ?? [], row.unknown?.candidate ?? []].flat())
+  const show = await presenter(deps, viewer, named)
+  const release = ({ action_id, release_name, commit_sha, commit, since }: LiveFields) => ({
+    action: show.action(action_id),
+    release_name,
+    commit: show.commit(commit_sha, commit),
+    since,
+  })
+  const possible = (one: LiveFields | null | undefined) =>
+    one ? release({ ...one, since: one.since && isoFromPostgres(one.since) }) : null
   return rows.map((row) => ({
     server: show.server(row.server),
-    action: show.action(row.action_id),
-    release_name: row.release_name,
-    commit: show.commit(row.commit_sha, row.commit),
-    since: row.since,
+    state: stateOf(row),
+    ...release(row),
+    last_known: possible(row.unknown?.last),
+    candidate: possible(row.unknown?.candidate),
+    unknown_since: row.unknown && isoFromPostgres(row.unknown.since),
+    unknown_reason: row.unknown?.reason ?? null,
   }))
+}
+
+function stateOf({ unknown, release_name }: LiveRow): LiveServer['state'] {
+  if (unknown) return 'unknown'
+  return release_name === null ? 'nothing' : 'known'
 }
 
 type DiskRow = {

@@ -12,6 +12,7 @@ import {
   TextOrNull,
   Timestamp,
   TimestampOrNull,
+  Word,
 } from '#platform/http/schemas.ts'
 
 const serverOfRelease = Type.Unsafe<{ id: number; name: string } | null>({
@@ -33,17 +34,41 @@ const releaseCommitSchema = namedObject('ReleaseCommit', {
   }),
 })
 
-const CONTAINS_REASONS = ['nothing_live', ...UNKNOWN_CONTAINMENT] as const
+const CONTAINS_REASONS = ['nothing_live', 'live_unknown', ...UNKNOWN_CONTAINMENT] as const
+
+const possiblyLiveSchema = namedObject('PossiblyLiveRelease', {
+  action: described(
+    refOrNull(actionRefSchema),
+    'The action whose release it is; null when unknown, and for callers without `action:view`.',
+  ),
+  release_name: TextOrNull({ description: 'The name of the release.' }),
+  commit: described(refOrNull(releaseCommitSchema), 'The commit of the release; null when unknown.'),
+  since: described(TimestampOrNull, 'When the server switched to it; null when that is not known.'),
+})
 
 export const liveReleaseSchema = namedObject('LiveRelease', {
   server: serverOfRelease,
+  state: Word(['known', 'unknown', 'nothing'] as const, {
+    description:
+      '`known`: the server serves the release below. `nothing`: nothing is live there. `unknown`: a run was interrupted while the server switched, or `current` is not a release that Gantry made; Gantry keeps asking the server.',
+  }),
   action: described(
     refOrNull(actionRefSchema),
-    'The action that switched the server to the release; null while nothing is live there, and for callers without `action:view`.',
+    'The action that switched the server to the release; null unless `state` is `known`, and for callers without `action:view`.',
   ),
-  release_name: TextOrNull({ description: 'The live release; null while nothing is live on the server.' }),
+  release_name: TextOrNull({ description: 'The live release; null unless `state` is `known`.' }),
   commit: described(refOrNull(releaseCommitSchema), 'The commit of the release; null when unknown.'),
-  since: described(TimestampOrNull, 'When the server switched to it; null while nothing is live there.'),
+  since: described(TimestampOrNull, 'When the server switched to it; null unless `state` is `known`.'),
+  last_known: described(
+    refOrNull(possiblyLiveSchema),
+    'What was live before that became unknown; null unless `state` is `unknown`, and when nothing was.',
+  ),
+  candidate: described(
+    refOrNull(possiblyLiveSchema),
+    'What the interrupted run was switching to, which may be live instead; null unless `state` is `unknown`, and when no run was interrupted.',
+  ),
+  unknown_since: described(TimestampOrNull, 'Since when it is unknown; null unless `state` is `unknown`.'),
+  unknown_reason: TextOrNull({ description: 'Why it is unknown; null unless `state` is `unknown`.' }),
   contains: Type.Unsafe<boolean | null>({
     type: ['boolean', 'null'],
     description:
@@ -52,7 +77,7 @@ export const liveReleaseSchema = namedObject('LiveRelease', {
   contains_reason: Type.Unsafe<(typeof CONTAINS_REASONS)[number] | null>({
     enum: [...CONTAINS_REASONS, null],
     description:
-      'Why `contains` is null although it was asked for: `nothing_live` on the server; `unknown_commit` or `ambiguous_commit` in the mirror of the repository, which is as of the last deploy; `unknown_live_commit`, for example after the application got another repository; `shallow_history`; `no_mirror` on the machine that answers; `timeout`. Null otherwise.',
+      'Why `contains` is null although it was asked for: `nothing_live` on the server; `live_unknown`, see `state`; `unknown_commit` or `ambiguous_commit` in the mirror of the repository, which is as of the last deploy; `unknown_live_commit`, for example after the application got another repository; `shallow_history`; `no_mirror` on the machine that answers; `timeout`. Null otherwise.',
   }),
 })
 export type LiveRelease = Static<typeof liveReleaseSchema>
@@ -85,4 +110,10 @@ export const serverReleasesSchema = namedObject('ServerReleases', {
 })
 export type ServerReleases = Static<typeof serverReleasesSchema>
 
-export const releaseSchemas = [releaseCommitSchema, liveReleaseSchema, releaseSchema, serverReleasesSchema]
+export const releaseSchemas = [
+  releaseCommitSchema,
+  possiblyLiveSchema,
+  liveReleaseSchema,
+  releaseSchema,
+  serverReleasesSchema,
+]

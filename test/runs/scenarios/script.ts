@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CommandEnd, CommandRequest } from '#adapters/executors/executor.ts'
-import type { Reach } from '#engine/runner/run-target.ts'
+import type { Reach } from '#engine/runner/running-target.ts'
 import {
   type CommandRun,
   type Condition,

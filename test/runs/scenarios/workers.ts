@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
-import { type RunnerDeps, runTarget } from '#engine/runner/run-target.ts'
+import { runTarget } from '#engine/runner/run-target.ts'
+import type { RunnerDeps } from '#engine/runner/running-target.ts'
 import { createStepHandler } from '#engine/runner/step-handlers.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { createScheduler } from '#engine/scheduling/schedule-new.ts'

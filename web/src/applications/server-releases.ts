@@ -13,6 +13,22 @@ export function useServerReleases(applicationId: number) {
   })
 }
 
+const ASK_AGAIN_MS = 5_000
+
+/** Servers where it is not known what is live; asked for again until it is. */
+export function useUnknownServers(applicationId: number): LiveRelease[] {
+  const api = useApi()
+  const { data = [] } = useQuery({
+    queryKey: queryKeys.liveCommit(applicationId, undefined),
+    queryFn: ({ signal }) =>
+      api.get('/applications/{id}/live', { params: { path: { id: applicationId } }, signal }),
+    refetchInterval: ({ state }) => (state.data?.some(isUnknown) ? ASK_AGAIN_MS : false),
+  })
+  return data.filter(isUnknown)
+}
+
+const isUnknown = ({ state }: LiveRelease) => state === 'unknown'
+
 /** Undefined until there is something to look for. */
 export function useContaining(applicationId: number, contains: string | undefined) {
   const api = useApi()
@@ -43,6 +59,7 @@ export function readCommitDigits(text: string): string | undefined {
 
 const UNKNOWN: Record<NonNullable<LiveRelease['contains_reason']>, string> = {
   nothing_live: 'Nothing is live',
+  live_unknown: 'Unknown: what is live there is not known',
   unknown_commit: 'Unknown: no deploy has fetched this commit',
   ambiguous_commit: 'Unknown: several commits begin with these digits',
   unknown_live_commit: 'Unknown: the live commit is not in the mirror of the repository',

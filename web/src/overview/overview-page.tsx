@@ -12,6 +12,7 @@ import { Loaded, PageHeader } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
 import { Age, NextAttempt } from '../ui/time.tsx'
 import { FailedNotifications } from './failed-notifications.tsx'
+import { NeedsAttention } from './needs-attention.tsx'
 import classes from './overview.module.css'
 import { countLabel, OverviewRuns } from './overview-runs.tsx'
 
@@ -68,6 +69,7 @@ function OverviewDetails({ overview }: { overview: Overview }) {
         <Tile name="Queue depth" value={ready} />
         {dead > 0 && <Tile name="Dead letters" value={dead} isBad />}
       </dl>
+      {overview.needs_attention.count > 0 && <NeedsAttention {...overview.needs_attention} />}
       <div className={classes.runs}>
         <OverviewRuns
           id="running"

@@ -35,4 +35,5 @@ export const all = {
   '0036-captured-values': () => import('./0036-captured-values.ts'),
   '0037-status-checks': () => import('./0037-status-checks.ts'),
   '0038-short-columns': () => import('./0038-short-columns.ts'),
+  '0039-unknown-live-releases': () => import('./0039-unknown-live-releases.ts'),
 }
