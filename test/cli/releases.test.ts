@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { recordSizes } from '#engine/runner/releases-on-disk.ts'
+import { lockLive, storeUnknown } from '#model/live/live-record.ts'
 import { openShell } from '#test/support/cli.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { recordLive } from '#test/support/live.ts'
@@ -89,5 +90,23 @@ suite('releases', () => {
     ])
     const words = ['__complete', '--', 'rollback', application, '--to', '2026']
     assert.equal((await gantry(words)).stdout, `${releaseOf('1')}\n`)
+  })
+
+  test('a server where it is unknown, in `live` and in `status`', async () => {
+    const { applicationId } = tree
+    const candidate = { actionId: second, releaseName: releaseOf('2'), commitSha: null }
+    await db.transaction().execute(async (trx) => {
+      await lockLive(trx, applicationId)
+      const reason = 'The run ended during the switch.'
+      await storeUnknown(trx, { applicationId, serverId: two }, { reason, targetId: null, candidate })
+    })
+    const live = await gantry(['live', application])
+    assert.equal(live.code, 0)
+    assert.equal(rowsOf(live.stdout)[1]![1], `unknown: ${releaseOf('1')} or ${releaseOf('2')}`)
+    assert.match(live.stderr, /The run ended during the switch\. Gantry keeps asking it\./)
+    const contains = await gantry(['live', application, '--contains', '2'.repeat(7)])
+    assert.equal(rowsOf(contains.stdout)[1]![1], 'unknown: what is live there is not known')
+    const status = await gantry(['status'])
+    assert.match(status.stdout, /Live release unknown\n.*The run ended during the switch\./)
   })
 })

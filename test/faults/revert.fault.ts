@@ -132,7 +132,7 @@ suite('a deploy that fails after activation', { concurrency: true }, () => {
     const first = await endedWith('FAILED', await shop.deploy('bad'))
     assert.match(
       await logOf(first.id, 'verify'),
-      /Nothing was live on this server before this run: there is no/,
+      /Not reverted: nothing was live on this server before this run/,
     )
     assert.equal(await liveRelease(shop.base), releaseOf(first))
     assert.deepEqual(await liveActions(shop.applicationId), [first.id])
@@ -173,7 +173,7 @@ suite('a deploy that fails after activation', { concurrency: true }, () => {
       const bad = await endedWith('FAILED', await one.deploy('bad'))
       assert.equal(await liveRelease(one.base), releaseOf(bad))
       assert.equal(stepsOf(bad.targets[0]).at(-1), 'remove-old-releases skipped')
-      const isForbidden = /Not going back: the step migrate has completed, and it is irreversible/
+      const isForbidden = /Not reverted: irreversible step migrate completed\./
       assert.equal(isForbidden.test(await logOf(bad.id, 'verify')), one === shop)
     }
   })
@@ -184,7 +184,7 @@ suite('a deploy that fails after activation', { concurrency: true }, () => {
     const check: StepInput = { name: 'check-health', health_check: { type: 'command', command, ...seconds } }
     const shop = await makeShop(t, { steps: deployWith({ 'activate-new-release': check }) })
     const first = await endedWith('FAILED_UNHEALTHY', await shop.deploy('bad'))
-    assert.match(await logOf(first.id, 'check-health'), /Nothing was live on this server before this run/)
+    assert.match(await logOf(first.id, 'check-health'), /Not reverted: nothing was live on this server before this run/)
     await completed(await shop.deploy('good'))
     const bad = await endedWith('FAILED_REVERTED', await shop.deploy('bad'))
     assert.deepEqual(stepsOf(bad.targets[0]).slice(-4), [

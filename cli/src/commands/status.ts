@@ -31,9 +31,7 @@ const attentionColumns = (isTerminal: boolean): Column<Attention>[] => [
 export const status: Register = (program) => {
   program
     .command('status')
-    .description(
-      'what is running, what has failed, what could not be delivered, and where it is unknown what is live',
-    )
+    .description('what is running, what has failed, and what could not be delivered')
     .option('--json', 'print JSON')
     .action(
       run(async ({ connect, screen }, { json }: { json?: true }) => {
