@@ -184,7 +184,10 @@ suite('a deploy that fails after activation', { concurrency: true }, () => {
     const check: StepInput = { name: 'check-health', health_check: { type: 'command', command, ...seconds } }
     const shop = await makeShop(t, { steps: deployWith({ 'activate-new-release': check }) })
     const first = await endedWith('FAILED_UNHEALTHY', await shop.deploy('bad'))
-    assert.match(await logOf(first.id, 'check-health'), /Not reverted: nothing was live on this server before this run/)
+    assert.match(
+      await logOf(first.id, 'check-health'),
+      /Not reverted: nothing was live on this server before this run/,
+    )
     await completed(await shop.deploy('good'))
     const bad = await endedWith('FAILED_REVERTED', await shop.deploy('bad'))
     assert.deepEqual(stepsOf(bad.targets[0]).slice(-4), [

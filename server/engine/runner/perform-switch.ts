@@ -42,13 +42,13 @@ export async function performSwitch(
     if (interruption === null) {
       outcome = await perform()
       if (outcome.kind === 'done') return done(target, step)
-      // Nothing was sent; or the next attempt settles what was.
-      if (!target.executor || isHandedOver(target)) return { outcome }
+      if (!target.executor) return { outcome }
+      if (job.signal.aborted) return interrupted(target, outcome)
       interruption = interruptionOf(target, outcome)
     }
     const withinMs = isBlindRevert ? step.timeoutSeconds * 1_000 : CONNECT_MS
     const { found, isReached } = await settleSwitch(target, step, { interruption, withinMs })
-    if (isHandedOver(target)) return { outcome: { kind: 'stopped' } }
+    if (job.signal.aborted) return interrupted(target, { kind: 'stopped' })
     const before = target.run.liveBefore?.release ?? null
     // Reverting is not canceled.
     const isCanceled = step.name === 'activate-new-release' && attempt.cancelled.aborted
@@ -63,7 +63,6 @@ export async function performSwitch(
       return { outcome, alongside: (trx) => markUnknown(trx, target.run, reason) }
     }
     if (next === 'end' || repeats >= MAX_REPEATS) return { outcome }
-    job.signal.throwIfAborted()
     interruption = null
   }
 }
@@ -73,9 +72,9 @@ function done({ run }: RunningTarget, { name }: SwitchStep): StepResult {
   return { outcome: DONE, alongside: (trx) => mark(trx, run) }
 }
 
-/** Another attempt continues; it settles first. */
-function isHandedOver({ job, attempt }: RunningTarget): boolean {
-  return job.signal.aborted && !attempt.cancelled.aborted
+/** There is no time left. Another attempt settles first; if there is none, what is live is not known. */
+function interrupted({ run }: RunningTarget, outcome: StepOutcome): StepResult {
+  return { outcome, alongside: (trx) => markUnknown(trx, run, 'The worker stopped during the switch.') }
 }
 
 function interruptionOf({ attempt }: RunningTarget, outcome: StepOutcome): Interruption {

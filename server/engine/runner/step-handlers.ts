@@ -9,7 +9,7 @@ import { readRemoved, releasesToRemove, removeReleases } from '#model/deploy/rem
 import { revertRelease } from '#model/deploy/revert-release.ts'
 import { applicationCommand } from '#model/deploy/shell.ts'
 import { checkLive } from '#model/live/check-live.ts'
-import { type Disk, readVersion } from '#model/live/live-record.ts'
+import { type Disk, isStoredAs, readVersion } from '#model/live/live-record.ts'
 import { storeReading } from '#model/live/store-reading.ts'
 import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -80,11 +80,15 @@ async function checkEnvironment(db: Database, context: StepContext): Promise<Ste
   await output.end()
   const reading = output.reading()
   if (!reading || signal.aborted) return outcome
-  const isUnknown = run.liveVersion.startsWith('unknown')
-  if (isUnknown) await checkLive(db, executor, disk, signal)
-  const store = () => storeReading(db, { ...disk, reading, version: run.liveVersion })
-  const { isChanged } = isUnknown ? { isChanged: false } : await retryOutage(store, signal)
-  if (isChanged) await context.line('What Gantry had stored as live here was different, and is corrected.')
+  const { liveVersion: version } = run
+  if (reading.kind !== 'broken' && isStoredAs(version, reading.kind === 'release' ? reading.name : null))
+    return outcome
+  if (version.startsWith('unknown')) await checkLive(db, executor, disk, signal)
+  else {
+    const store = () => storeReading(db, { ...disk, reading, version })
+    if ((await retryOutage(store, signal)).isChanged)
+      await context.line('What Gantry had stored as live here was different, and is corrected.')
+  }
   return outcome
 }
 

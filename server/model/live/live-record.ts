@@ -31,6 +31,12 @@ export async function readVersion(db: Database, { applicationId, serverId }: Dis
   return rows[0]!.version
 }
 
+/** Whether a server that serves this, or nothing (null), is what a version says. */
+export function isStoredAs(version: string, releaseName: string | null): boolean {
+  const [state, , stored] = version.split(' ')
+  return releaseName === null ? state === 'nothing' : state === 'known' && stored === releaseName
+}
+
 /**
  * One writer at a time per application. Processes of an older release read `live_action_id`, which a trigger watches for
  * what only they store.
