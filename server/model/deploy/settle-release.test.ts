@@ -178,3 +178,18 @@ test('a mark that was cut off, emptied or is foreign text is not taken for one',
   const foreign = await settle(base, attempt('b', 3_000))
   assert.deepEqual(foreign, { kind: 'release', name: release(1), mark: { kind: 'malformed' } })
 })
+
+test('on a full disk, the run that has the lock keeps it, and another one takes it from nobody', async (t) => {
+  const { base } = await aboutToSwitch(t)
+  const full = (who = attempt('b', 2)) => {
+    const { command, environment } = settleRelease(base, who)
+    // No other file can be created, as with a full disk; a line still fits into one that exists.
+    return { command: `mv() { return 1; }\n${command}`, environment }
+  }
+  assert.equal(parseLive(await demand(full()))?.kind, 'release')
+  assert.equal((await run(activateRelease(base, attempt('b'), release(2)))).code, LOCK_LOST)
+  await demand(activateRelease(base, attempt('b', 2), release(2)))
+  await demand(takeLock(base, attempt('c')))
+  assert.equal((await run(full(attempt('b', 3)))).code, 1)
+  assert.match(await attemptsIn(base), /c 1\n$/)
+})

@@ -33,9 +33,14 @@ if [[ -e $state/attempt ]]; then
   done < "$state/attempt"
 fi
 [[ -n $is_listed ]] || lines=("$GANTRY_RUN $GANTRY_ATTEMPT" "\${lines[@]}")
-{
-  printf '%s\\n' "\${lines[@]}" > "$state/attempt.next" && mv -fT -- "$state/attempt.next" "$state/attempt"
-} 2>/dev/null ||
+write_attempts() {
+  printf '%s\\n' "\${lines[@]}" > "$state/attempt.next" && mv -fT -- "$state/attempt.next" "$state/attempt" && return
+  # A full disk has no room for another file, but for one more line. That takes the lock, unless the run has it already.
+  rm -f -- "$state/attempt.next"
+  [[ \${lines[-1]} == "$GANTRY_RUN $GANTRY_ATTEMPT" && -s $state/attempt ]] &&
+    printf '\\n%s\\n' "$GANTRY_RUN $GANTRY_ATTEMPT" >> "$state/attempt"
+}
+write_attempts 2>/dev/null ||
   fail "Cannot write $state/attempt: the disk may be full, or the account has no write access."
 print_live
 `
