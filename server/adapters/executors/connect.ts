@@ -8,6 +8,8 @@ import { CONNECT_TIMEOUT_MS, connectSsh, type SshOptions } from './ssh-connect.t
 
 /** A server with its decrypted key. Only SSH servers have host, port, login name and keys. */
 export type ServerAddress = {
+  /** Null: it is not stored. */
+  id: number | null
   name: string
   kind: ServerKind
   host: string | null
@@ -70,9 +72,9 @@ export function createConnect(settings: ConnectSettings): {
   }
 
   const connectors: Record<ServerKind, Connect> = {
-    async local({ rootDirectory }) {
+    async local({ id, rootDirectory }) {
       const local = await openLocal()
-      return 'kind' in local ? local : local.connect(rootDirectory)
+      return 'kind' in local ? local : local.connect(rootDirectory, String(id))
     },
     ssh: (server, options) => connectOverSsh(sshGuard, server, options),
   }

@@ -78,6 +78,7 @@ const KEEPER = [
 // Descriptor 3 is a pipe on which nothing is ever sent: its end means that Gantry is dead.
 // Descriptor 5 reports when the sandbox is ready, and ends when nothing in it is alive.
 // Opening one end of a pipe waits for the other, unless it is opened for both first: Gantry may be dead by now.
+// A command can stop setsid, which waits for it; nsenter then stops, too. Its process group is known, to be continued.
 // setsid reports a signal by an error message, with the number as exit code; bash would make 137 of both.
 // Without job control, bash makes background commands ignore SIGINT, and all that they start.
 // Whatever else Gantry inherited when it was started is closed: no command gets it.
@@ -121,6 +122,7 @@ sandbox() {
 }
 run() {
   local id=$1 in=/proc/$PPID/fd/$2 out=/proc/$PPID/fd/$3 keeper=$4 said; shift 4
+  echo "at $id $BASHPID"
   exec </dev/null
   close_views
   while [ "$1" != -- ]; do export "$1"; shift; done; shift

@@ -108,6 +108,17 @@ test('in a namespace, not even a process without any trace of its origin escapes
   assert.deepEqual(processesNamed(token), [])
 })
 
+test('a command that stops what waits for it ends at its timeout, and the next one runs', async (t) => {
+  const local = await openIn('namespace', t)
+  const startedAt = performance.now()
+  const stop = 'kill -STOP $PPID; sleep 0.1'
+  const { end } = await run(local, stop, { timeoutMs: 1_000, graceMs: 500 })
+  assert.equal(end.kind, 'timed-out')
+  const tookMs = performance.now() - startedAt
+  assert.ok(tookMs < 6_000, `${Math.round(tookMs)} ms`)
+  assert.equal((await run(local, 'echo next')).output, 'next\n')
+})
+
 describe('a sandbox that is reused', () => {
   // The number of its order, an argument of the keeper: the kernel uses those of namespaces again.
   const SANDBOX = `tr '\\0' '\\n' </proc/1/cmdline | grep -xE '[0-9]+'`

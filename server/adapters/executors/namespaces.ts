@@ -5,7 +5,7 @@
 import { constants } from 'node:os'
 import { type CommandEnd, impossible, unreachable } from './executor.ts'
 import type { View } from './hidden.ts'
-import { type Launcher, type Report, startLauncher, viewArguments } from './launcher.ts'
+import { type Launcher, type Report, signalIfAlive, startLauncher, viewArguments } from './launcher.ts'
 import {
   isRoot,
   type LocalBackend,
@@ -26,6 +26,9 @@ const VIEW_FOR_MS = 5_000
 
 /** The exit code when not only the command was killed, but setsid, too. */
 const SETSID_KILLED = 137
+
+/** nsenter stops when it notices that what it waits for has stopped, which may be later than the signal. */
+const REVIVE_MS = 200
 
 /** Of one view and account. */
 const MAX_FREE_SANDBOXES = 4
@@ -97,8 +100,8 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
 
   function prepareView(view: View, asRoot: boolean): PreparedView {
     const words = viewArguments(view, asRoot)
-    // The root may be deleted and created again.
-    const key = `${words} ${view.root?.id}`
+    // The root may be deleted and created again. What a view has of its own, /dev/shm for example, is for one server.
+    const key = `${words} ${view.root?.id} ${view.server}`
     const known = views.get(key)
     if (known) return known
     const by = current ?? launcher()
@@ -152,6 +155,8 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
       const variables = Object.entries(environment).map(([name, value]) => quote(`${name}=${value}`))
       const words = [commandStdin, commandStdout, sandbox.keeper, ...variables, '--', ...account].join(' ')
       const ended = Promise.withResolvers<CommandEnd>()
+      let waiting: number | undefined
+      let reviving: NodeJS.Timeout | undefined
       let startupError = ''
       let state: 'running' | 'terminated' | 'leaving' | 'over' = 'running'
       const leave = async (isKilled: boolean) => {
@@ -165,6 +170,11 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
       prepared.launcher.order(
         (id) => `run ${id} ${words} &`,
         async (report) => {
+          if (report?.word === 'at') {
+            waiting = report.number
+            return
+          }
+          clearInterval(reviving)
           handedOver()
           const signalled = report && signalOf(report)
           await leave(signalled === 'SIGKILL' || report?.number === SETSID_KILLED)
@@ -177,6 +187,15 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
           }
         },
       )
+      /** What waits for the command, if the command has stopped it: it would not report the end. */
+      const revive = () => {
+        const signal = () => {
+          if (waiting !== undefined) signalIfAlive(-waiting, 'SIGCONT')
+        }
+        signal()
+        reviving ??= setInterval(signal, REVIVE_MS)
+        void ended.promise.then(() => clearInterval(reviving))
+      }
       return {
         stdin,
         stdout,
@@ -184,6 +203,7 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
         onStarted: handedOver,
         startupError: () => startupError,
         async terminate() {
+          revive()
           if (state === 'running') {
             state = 'terminated'
             sandbox.terminate()
@@ -192,6 +212,7 @@ export function createNamespaceBackend(tools: LocalTools, pipesFolder: string): 
         },
         async kill() {
           if (state === 'over') return
+          revive()
           if (state !== 'leaving') void sandbox.kill()
           await waitAtMost(KILL_TIMEOUT_MS, ended.promise)
         },

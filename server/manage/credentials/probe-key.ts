@@ -25,7 +25,7 @@ export async function probeKey(
   let shownKey = ''
   const server = { name: host, kind: 'ssh' as const, host, port, loginName: user, hostKey, privateKey }
   const connection = await connect(
-    { ...server, allowLoopback, rootDirectory: '/' },
+    { ...server, id: null, allowLoopback, rootDirectory: '/' },
     {
       onShownHostKey: (key) => {
         shownKey = key

@@ -179,7 +179,7 @@ test('a mark that was cut off, emptied or is foreign text is not taken for one',
   assert.deepEqual(foreign, { kind: 'release', name: release(1), mark: { kind: 'malformed' } })
 })
 
-test('on a full disk, the run that has the lock keeps it, and another one takes it from nobody', async (t) => {
+test('on a full disk, the run that has the lock keeps it, and another one does not get it', async (t) => {
   const { base } = await aboutToSwitch(t)
   const full = (who = attempt('b', 2)) => {
     const { command, environment } = settleRelease(base, who)
