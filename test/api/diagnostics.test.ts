@@ -53,6 +53,7 @@ test('a healthy installation is reported as such, with its version and time', as
     checks.map(({ name }) => name),
     [
       ...['database', 'clock', 'workers', 'queue', 'dead_letters', 'deliveries', 'hooks', 'servers'],
+      'live_releases',
       ...['disk', 'secret_key', 'local_steps', 'base_url', 'pages'],
     ],
   )

@@ -7,13 +7,10 @@ import type { StepDefinition } from './load-run.ts'
 
 /** From here a deploy starts over: nothing before it depends on the release. */
 const NEW_RELEASE = 'get-new-release'
-/** Change nothing, or nothing that a second time would change. A switch is settled before it is repeated. */
-const REPEATABLE: readonly string[] = [
-  'activate-new-release',
-  'check-health',
-  'remove-old-releases',
-  'revert-release',
-]
+/** Settled before it is repeated, which takes a release. */
+const SWITCH = 'activate-new-release'
+/** Change nothing, or nothing that a second time would change. */
+const REPEATABLE: readonly string[] = ['check-health', 'remove-old-releases', 'revert-release']
 
 /** For a new attempt: at the step that ran, or at the start of a new release. */
 export function resumeAt(
@@ -32,6 +29,7 @@ export function repeatAt(definitions: readonly StepDefinition[], index: number):
   const newRelease = definitions.findIndex((one) => one.builtIn && one.name === NEW_RELEASE)
   if (REPEATABLE.includes(interrupted.name) || index <= newRelease) return interrupted.order
   if (newRelease === -1) return null
+  if (interrupted.name === SWITCH) return interrupted.order
   const isSafe = definitions.slice(newRelease, index).every((one) => one.builtIn || one.idempotent)
   return isSafe ? definitions[newRelease]!.order : null
 }

@@ -15,14 +15,16 @@ import {
   treeOf,
 } from './fixtures.ts'
 import { baseFolder, type DeployCommand } from './layout.ts'
+import { LIVE } from './live-reading.ts'
 
 const NOBODY = 65_534
 
 async function failureOf(command: DeployCommand, uid?: number): Promise<string> {
   const { code, output } = await run(command, { uid })
   assert.equal(code, 1, output)
-  assert.equal(output.trim().split('\n').length, 1, output)
-  return output.trim()
+  const lines = output.split('\n').filter((line) => line !== '' && !line.startsWith(LIVE))
+  assert.equal(lines.length, 1, output)
+  return lines[0]!
 }
 
 test('the folders of an application are created, and the check leaves nothing else behind', async (t) => {
