@@ -9,8 +9,14 @@ import { later } from './later.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 
-/** A text, an executable or a symbolic link; null removes the file. */
-export type FileContent = string | Buffer | { executable: string } | { linkTo: string } | null
+/** A text, an executable, a symbolic link or a commit of a submodule; null removes the file. */
+export type FileContent =
+  | string
+  | Buffer
+  | { executable: string }
+  | { linkTo: string }
+  | { submoduleAt: string }
+  | null
 
 export type CommitOptions = {
   /** Default: main. Created by its first commit. */
@@ -41,10 +47,15 @@ const BORN = 1_793_520_000
 
 export async function makeRepository(
   t: Closer,
-  input: { name?: string; files?: Record<string, FileContent>; hashes?: 'sha1' | 'sha256' } = {},
+  input: {
+    name?: string
+    files?: Record<string, FileContent>
+    hashes?: 'sha1' | 'sha256'
+    /** An existing folder for it, which the test removes. */
+    parent?: string
+  } = {},
 ): Promise<TestRepository> {
-  const parent = await realpath(await mkdtemp(join(tmpdir(), 'gantry-repository-')))
-  later(t, () => rm(parent, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
+  const parent = input.parent ?? (await makeFolder(t))
   const folder = join(parent, `${input.name ?? 'shop'}.git`)
   await runGit(['init', '-q', '--bare', '-b', 'main', `--object-format=${input.hashes ?? 'sha1'}`, folder])
   const git = (args: string[], input?: string | Buffer) => runGit(['--git-dir', folder, ...args], input)
@@ -73,6 +84,12 @@ export async function makeRepository(
   return repository
 }
 
+async function makeFolder(t: Closer): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'gantry-repository-')))
+  later(t, () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
+  return folder
+}
+
 type Commit = Required<Omit<CommitOptions, 'branch'>> & { ref: string; exists: boolean }
 
 /** What `git fast-import` reads: a whole commit in one process, without a working folder. */
@@ -83,6 +100,7 @@ function commitStream(files: Record<string, FileContent>, commit: Commit): Buffe
   if (commit.exists) parts.push(`from ${commit.ref}^0\n`)
   for (const [path, file] of Object.entries(files)) {
     if (file === null) parts.push(`D ${path}\n`)
+    else if (isSubmodule(file)) parts.push(`M 160000 ${file.submoduleAt} ${path}\n`)
     else parts.push(`M ${modeOf(file)} inline ${path}\n`, ...data(contentOf(file)))
   }
   parts.push('get-mark :1\ndone\n')
@@ -93,12 +111,19 @@ function data(content: string | Buffer): (string | Buffer)[] {
   return [`data ${Buffer.byteLength(content)}\n`, content, '\n']
 }
 
-function modeOf(file: Exclude<FileContent, null>): string {
+type Submodule = Extract<FileContent, { submoduleAt: string }>
+type File = Exclude<FileContent, Submodule | null>
+
+function isSubmodule(file: Exclude<FileContent, null>): file is Submodule {
+  return typeof file === 'object' && 'submoduleAt' in file
+}
+
+function modeOf(file: File): string {
   if (typeof file === 'string' || Buffer.isBuffer(file)) return '100644'
   return 'linkTo' in file ? '120000' : '100755'
 }
 
-function contentOf(file: Exclude<FileContent, null>): string | Buffer {
+function contentOf(file: File): string | Buffer {
   if (typeof file === 'string' || Buffer.isBuffer(file)) return file
   return 'linkTo' in file ? file.linkTo : file.executable
 }

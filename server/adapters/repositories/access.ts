@@ -11,6 +11,9 @@ import { inBrackets, type Remote } from './address.ts'
 
 export type Token = { username?: string | null; secret: string }
 
+/** What an application has: a token for web hosts, or a key for SSH hosts. */
+export type Login = { token: Token | null; sshKey: string | null }
+
 export type Timeouts = {
   /** Until the host accepts the connection. */
   connectMs: number
@@ -20,10 +23,8 @@ export type Timeouts = {
   totalMs: number
 }
 
-export type AccessRequest = {
+export type AccessRequest = Login & {
   remote: Remote
-  token: Token | null
-  sshKey: string | null
   /** What the host's name resolved to. Git connects there, whatever the name resolves to by then. */
   addresses: string[]
   knownHosts: string

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { makeRepository } from '#test/support/repository.ts'
-import { readFolder } from './archive.ts'
 import { commandLines, cutFile, eventually, never, openRepositories, unpack, unpackInto } from './fixtures.ts'
+import { readFolder } from './submodule-paths.ts'
 
 type Closer = Parameters<typeof makeRepository>[0]
 

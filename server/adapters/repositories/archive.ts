@@ -1,14 +1,19 @@
+import { once } from 'node:events'
 import { PassThrough, type Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { inspectObjects } from './commits.ts'
 import { type Repo, readGit, runGit } from './git.ts'
 import { invalidateMirror, type Mirror } from './mirror.ts'
 import { quote } from './source.ts'
+import { submoduleMirror } from './submodule-mirror.ts'
+import { type ArchivePart, archiveParts, readFolder, type Submodule } from './submodule-paths.ts'
+import { readEntries, TAR_END } from './tar-entries.ts'
 
 export type ArchiveRequest = {
   hash: string
   /** Relative and inside the repository; null or empty for all of it. */
   rootDirectory: string | null
+  /** As `resolve` found them. */
+  submodules?: readonly Submodule[]
   signal: AbortSignal
 }
 
@@ -21,44 +26,63 @@ export class ArchiveError extends Error {
  * The tree of a commit as a tar stream. It ends only after git reports success, and fails in every other case, so
  * that a truncated archive never looks complete. Destroying it ends git.
  */
-export function archiveTree(mirror: Mirror, { hash, rootDirectory, signal }: ArchiveRequest): Readable {
+export function archiveTree(mirror: Mirror, request: ArchiveRequest): Readable {
   const archive = new PassThrough()
   const unwanted = new AbortController()
   archive.once('close', () => unwanted.abort())
-  const repo = { repository: mirror.repository, signal: AbortSignal.any([signal, unwanted.signal]) }
+  const { submodules = [] } = request
+  const signal = AbortSignal.any([request.signal, unwanted.signal])
 
   async function write(): Promise<void> {
-    const commit = await findFiles(repo, hash, rootDirectory)
-    const { code } = await runGit({ ...repo, args: ['archive', '--format=tar', commit] }, (output) =>
-      pipeline(output, archive, { end: false, signal: repo.signal }),
-    )
-    if (code === 0) return
-    if (code > 0) await invalidateMirror(mirror).catch(() => {})
-    throw new ArchiveError('Git could not read all files of the commit: the next fetch recreates the mirror.')
+    const root = readFolder(request.rootDirectory ?? '')
+    if (root === undefined)
+      throw new ArchiveError(`${quote(request.rootDirectory!)} is not a folder inside the repository.`)
+    const parts = archiveParts(root, submodules)
+    const isWhole = parts.length === 1
+    for (const part of parts)
+      await writePart(mirror, request.hash, part, signal, (output) =>
+        pour(isWhole ? output : readEntries(output), archive, signal),
+      )
+    archive.end(isWhole ? undefined : TAR_END)
   }
 
-  write().then(
-    () => archive.end(),
-    (error) => archive.destroy(signal.aborted ? signal.reason : error),
-  )
+  write().catch((error) => archive.destroy(request.signal.aborted ? request.signal.reason : error))
   return archive
 }
 
+/** At the pace of its reader. */
+async function pour(from: AsyncIterable<Buffer>, into: PassThrough, signal: AbortSignal): Promise<void> {
+  for await (const chunk of from) if (!into.write(chunk)) await once(into, 'drain', { signal })
+}
+
+async function writePart(
+  own: Mirror,
+  ownHash: string,
+  { submodule, folder, prefix }: ArchivePart,
+  signal: AbortSignal,
+  read: (output: Readable) => Promise<void>,
+): Promise<void> {
+  const mirror = submodule ? submoduleMirror(own, submodule.address) : own
+  const repo = { repository: mirror.repository, signal }
+  const commit = await findFiles(repo, submodule?.hash ?? ownHash, folder)
+  const below = prefix === '' ? [] : [`--prefix=${prefix}/`]
+  const { code } = await runGit({ ...repo, args: ['archive', '--format=tar', ...below, commit] }, read)
+  if (code === 0) return
+  if (code > 0) await invalidateMirror(mirror).catch(() => {})
+  throw new ArchiveError('Git could not read all files of the commit: the next fetch recreates the mirror.')
+}
+
 /** The commit itself, or for a subfolder a commit that contains only that folder. */
-async function findFiles(repo: Repo, hash: string, rootDirectory: string | null): Promise<string> {
+async function findFiles(repo: Repo, hash: string, folder: string): Promise<string> {
   const short = hash.slice(0, 8)
   if (!/^[0-9a-f]{40,64}$/.test(hash)) throw new ArchiveError('This is not a commit hash.')
   const [commit] = await inspectObjects(repo, [hash])
-  if (commit?.type !== 'commit') {
+  if (commit?.type !== 'commit')
     throw new ArchiveError(`The commit ${short} is not in the mirror of this application.`)
-  }
-  const path = readFolder(rootDirectory ?? '')
-  if (path === '') return hash
-  if (path === undefined)
-    throw new ArchiveError(`${quote(rootDirectory!)} is not a folder inside the repository.`)
-  const [folder] = await inspectObjects(repo, [`${hash}:${path}`])
-  if (folder?.type !== 'tree') throw new ArchiveError(`The commit ${short} has no folder ${quote(path)}.`)
-  return commitOf(repo, folder.hash, hash)
+  if (folder === '') return hash
+  const [tree] = await inspectObjects(repo, [`${hash}:${folder}`])
+  if (tree?.type !== 'tree') throw new ArchiveError(`The commit ${short} has no folder ${quote(folder)}.`)
+  return commitOf(repo, tree.hash, hash)
 }
 
 /** Git would date the files of a bare tree with the current time, differently on every server. */
@@ -80,12 +104,4 @@ const NOBODY = {
   GIT_AUTHOR_EMAIL: 'gantry@localhost',
   GIT_COMMITTER_NAME: 'Gantry',
   GIT_COMMITTER_EMAIL: 'gantry@localhost',
-}
-
-/** `./apps/shop/` → `apps/shop`; undefined when it leads outside. */
-export function readFolder(text: string): string | undefined {
-  const parts = text.split('/').filter((part) => part !== '' && part !== '.')
-  return text.startsWith('/') || parts.includes('..') || /[\0-\x1f\x7f]/.test(text)
-    ? undefined
-    : parts.join('/')
 }

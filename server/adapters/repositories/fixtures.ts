@@ -9,8 +9,10 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { later } from '#test/support/later.ts'
 import type { Timeouts } from './access.ts'
+import type { Remote } from './address.ts'
+import type { RemoteVerdict } from './contact.ts'
 import { createRepositories, type Repositories } from './repositories.ts'
-import type { RemoteVerdict, Resolved, ResolveRequest } from './resolve.ts'
+import type { Resolved, ResolveRequest } from './resolve.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 
@@ -35,11 +37,17 @@ export type Opened = Repositories & {
 
 export async function openRepositories(
   t: Closer,
-  options: { folder?: string; verdict?: () => RemoteVerdict; timeouts?: Partial<Timeouts> } = {},
+  options: {
+    folder?: string
+    verdict?: (remote: Remote) => RemoteVerdict
+    timeouts?: Partial<Timeouts>
+    maxBytes?: number
+  } = {},
 ): Promise<Opened> {
   const folder = options.folder ?? join(await temporaryFolder(t), 'mirrors')
-  const { verdict = () => ({ kind: 'allowed' as const }), timeouts } = options
-  const repositories = createRepositories({ folder, allowRemote: async () => verdict(), timeouts })
+  const { verdict = () => ({ kind: 'allowed' as const }), timeouts, maxBytes } = options
+  const allowRemote = async (remote: Remote) => verdict(remote)
+  const repositories = createRepositories({ folder, allowRemote, timeouts, maxBytes })
   const lines: string[] = []
   const take = (request: Partial<ResolveRequest>) =>
     repositories.resolve({

@@ -2,11 +2,11 @@ import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findConnectProblem, prepareAccess, type Token } from './access.ts'
 import { type Provider, type Remote, readAddress } from './address.ts'
+import type { RemoteVerdict } from './contact.ts'
 import { tokenProblem } from './credential-fits.ts'
 import { explainDisk, type FetchFailure, type FetchProblem } from './failures.ts'
 import { GitMissingError, type Limits } from './git.ts'
 import { type Branches, listBranches } from './list-branches.ts'
-import type { RemoteVerdict } from './resolve.ts'
 import { type Snapshot, takeSnapshot } from './snapshot.ts'
 
 // A look at a repository before anything is set up for it: its branches, and the top folder of its default branch.

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:f
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tryLock } from '#platform/file-lock.ts'
-import { explainFetch, type FetchContext, type FetchFailure } from './failures.ts'
-import { readGit } from './git.ts'
+import { explainFetch, explainLimited, type FetchContext, type FetchFailure } from './failures.ts'
+import { type Limits, readGit } from './git.ts'
 
 // The bare mirror of one application's repository: branches and tags, nothing else. A new one is created next to it
 // and renamed, so that a mirror was complete once. Changed only by the holder of the application's lock.
@@ -12,6 +12,8 @@ export type Mirror = ReturnType<typeof mirrorFor>
 
 export type Fetch = FetchContext & {
   environment: Record<string, string>
+  /** For git while it fetches. */
+  limits?: Limits
   signal: AbortSignal
   onLine(text: string): void
 }
@@ -111,11 +113,11 @@ export async function fetchInto(
   fetch: Fetch,
   refs = BRANCHES_AND_TAGS,
 ): Promise<Fetched> {
-  const { remote, environment, signal } = fetch
+  const { remote, environment, limits, signal } = fetch
   const fetchFrom = async (address: string): Promise<Fetched> => {
     const args = ['fetch', ...FETCH_OPTIONS, '--end-of-options', address, ...refs]
-    const { code, errors } = await readGit({ args, repository, environment, signal })
-    return code === 0 ? undefined : explainFetch(errors, fetch)
+    const { code, errors } = await readGit({ args, repository, environment, limits, signal })
+    return code === 0 ? undefined : (limits ? explainLimited : explainFetch)(errors, fetch)
   }
   const failure = await fetchFrom(remote.address)
   const suffixed = failure?.kind === 'moved' ? withSuffix(remote) : undefined

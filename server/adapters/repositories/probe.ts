@@ -1,9 +1,9 @@
 import { findConnectProblem, prepareAccess, type Timeouts, type Token } from './access.ts'
 import type { Provider, Remote } from './address.ts'
+import type { RemoteVerdict } from './contact.ts'
 import { credentialFits } from './credential-fits.ts'
 import { explainFetch } from './failures.ts'
 import { GitMissingError, readGit } from './git.ts'
-import type { RemoteVerdict } from './resolve.ts'
 
 export type ProbeRequest = {
   repository: string

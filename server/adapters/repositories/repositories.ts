@@ -5,21 +5,22 @@
 import { rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { Timeouts } from './access.ts'
-import { type Remote, readAddress } from './address.ts'
+import { readAddress } from './address.ts'
 import { type ArchiveRequest, archiveTree } from './archive.ts'
 import { type Compared, type CompareRequest, compareCommits } from './compare.ts'
+import type { AllowRemote } from './contact.ts'
 import { explainDisk } from './failures.ts'
 import { GitMissingError } from './git.ts'
 import { isMirrorOf, mirrorFor, withLock } from './mirror.ts'
-import { failed, type RemoteVerdict, type Resolved, type ResolveRequest, resolveSource } from './resolve.ts'
+import { failed, type Resolved, type ResolveRequest, resolveSource } from './resolve.ts'
 import { readSource } from './source.ts'
 
 export type Repositories = {
   /**
-   * Updates the mirror and finds the commit. One at a time per application, across processes. When the remote is
-   * unreachable, a commit given by its full hash is looked up in the mirror as it is. Messages and lines contain
-   * no secret and no folder of Gantry. Throws the signal's reason when aborted, after everything it started is
-   * gone.
+   * Updates the mirror, finds the commit and, if asked to, fetches its submodules. One at a time per application,
+   * across processes. When the remote is unreachable, a commit given by its full hash is looked up in the mirror as it
+   * is. Messages and lines contain no secret and no folder of Gantry. Throws the signal's reason when aborted, after
+   * everything it started is gone.
    */
   resolve(request: ResolveRequest): Promise<Resolved>
   /** The files of a resolved commit, as a tar stream that fails rather than end too early. */
@@ -32,16 +33,18 @@ export type Repositories = {
   remove(request: { applicationId: number; signal: AbortSignal }): Promise<void>
 }
 
+const DEFAULT_MAX_BYTES = 10 * 1024 ** 3
 const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 15_000, idleMs: 60_000, totalMs: 600_000 }
 
 export function createRepositories(options: {
   /** GANTRY_HOME/repositories/mirrors */
   folder: string
-  /** Called before every contact with a remote. Decides about private addresses, and about `file:`. */
-  allowRemote(remote: Remote, applicationId: number): Promise<RemoteVerdict>
+  allowRemote: AllowRemote
+  /** For a repository with its submodules. One without is not limited. */
+  maxBytes?: number
   timeouts?: Partial<Timeouts>
 }): Repositories {
-  const { folder, allowRemote } = options
+  const { folder, allowRemote, maxBytes = DEFAULT_MAX_BYTES } = options
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
 
   return {
@@ -53,14 +56,16 @@ export function createRepositories(options: {
       const mirror = mirrorFor(folder, request.applicationId)
       const deadline = AbortSignal.timeout(timeouts.totalMs)
       const signal = AbortSignal.any([request.signal, deadline])
-      const work = { request, remote: read.remote, wanted, mirror, folder, timeouts, signal }
+      const progress = { fetching: 'the repository' }
+      const limits = { timeouts, maxBytes, progress, signal }
+      const work = { request, remote: read.remote, wanted, mirror, folder, allowRemote, ...limits }
       try {
-        return await resolveSource(work, allowRemote)
+        return await resolveSource(work)
       } catch (error) {
         request.signal.throwIfAborted()
         const seconds = Math.round(timeouts.totalMs / 1_000)
         if (deadline.aborted)
-          return failed(`Fetching the repository took longer than ${seconds} s and was stopped.`, true)
+          return failed(`Fetching ${progress.fetching} took longer than ${seconds} s and was stopped.`, true)
         if (error instanceof GitMissingError) return failed(error.message)
         const message = explainDisk(error)
         if (message === undefined) throw error

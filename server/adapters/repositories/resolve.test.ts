@@ -17,6 +17,7 @@ test('a branch is resolved to the commit that it points to now, with everything 
   const hash = await repository.commit(files, { message, author, time: 1_793_516_400 })
   assert.deepEqual(await gantry.take({ repository: repository.address }), {
     kind: 'resolved',
+    submodules: [],
     commit: {
       repository: repository.address,
       author_name: author.name,

@@ -1,6 +1,7 @@
-import { findConnectProblem, prepareAccess, type Timeouts, type Token } from './access.ts'
+import type { Timeouts, Token } from './access.ts'
 import type { Provider, Remote } from './address.ts'
 import { type CommitRecord, findCommit, readCommit } from './commits.ts'
+import { type AllowRemote, contactRemote } from './contact.ts'
 import { tokenProblem } from './credential-fits.ts'
 import type { FetchFailure } from './failures.ts'
 import {
@@ -14,6 +15,9 @@ import {
   withLock,
 } from './mirror.ts'
 import { quote, type Source, type Wanted } from './source.ts'
+import type { Ask } from './submodule-mirror.ts'
+import type { Submodule } from './submodule-paths.ts'
+import { describeIgnored, findSubmodules } from './submodules.ts'
 
 export type ResolveRequest = {
   applicationId: number
@@ -29,6 +33,8 @@ export type ResolveRequest = {
    */
   resolvedBefore?: boolean
   agreement?: Agreement
+  /** Left out: the caller does not need their files. */
+  submodules?: { mode: 'fetch' | 'ignore'; rootDirectory: string | null }
   signal: AbortSignal
   /** Progress for people, one line at a time. */
   onLine(text: string): void
@@ -43,18 +49,12 @@ export type Agreement = {
 }
 
 export type Resolved =
-  | { kind: 'resolved'; commit: CommitRecord }
+  /** `submodules` are in their mirrors; none unless they were to be fetched. */
+  | { kind: 'resolved'; commit: CommitRecord; submodules: Submodule[] }
   /** The repository, or the ref in it, does not exist. */
   | { kind: 'not-found'; message: string }
   /** `temporary`: a retry may succeed. */
   | { kind: 'failed'; message: string; temporary: boolean }
-
-export type RemoteVerdict =
-  /** `addresses`: what the host's name resolved to when it was checked; git connects to no other. */
-  | { kind: 'allowed'; addresses?: string[] }
-  | { kind: 'refused'; message: string }
-  /** The name cannot be resolved right now. */
-  | { kind: 'unreachable'; message: string }
 
 /** One request, parsed and with its deadline. */
 export type Resolution = {
@@ -64,29 +64,35 @@ export type Resolution = {
   mirror: Mirror
   /** The folder of all mirrors. */
   folder: string
+  allowRemote: AllowRemote
   timeouts: Timeouts
+  /** For the repository and its submodules together, if it has some. */
+  maxBytes: number
+  /** What takes so long, when the time is up. */
+  progress: { fetching: string }
   signal: AbortSignal
 }
 
-export async function resolveSource(
-  work: Resolution,
-  allowRemote: (remote: Remote, applicationId: number) => Promise<RemoteVerdict>,
-): Promise<Resolved> {
+export async function resolveSource(work: Resolution): Promise<Resolved> {
   const { request, remote, folder, signal } = work
   if (isResolvedBefore(work)) {
     const known = await findInMirror(work)
-    if (known?.kind === 'resolved') return known
+    const complete = known?.kind === 'resolved' ? await withSubmodules(work, known, 'never') : undefined
+    if (complete) return complete
   }
   // Other people edit repository addresses than credentials: a token goes to its own host only.
   const sendsToken = request.token && remote.protocol.startsWith('http')
   const problem = sendsToken && request.provider ? tokenProblem(request.provider, remote) : undefined
   if (problem !== undefined) return failed(problem)
-  const verdict = await allowRemote(remote, request.applicationId)
+  const verdict = await work.allowRemote(remote, request.applicationId)
   switch (verdict.kind) {
     case 'refused':
       return failed(verdict.message)
-    case 'unreachable':
-      return offline(await asAgreed(work), verdict.message)
+    case 'unreachable': {
+      const known = await offline(await asAgreed(work), verdict.message)
+      if (known.kind !== 'resolved' || !request.submodules) return known
+      return withLock(folder, request.applicationId, signal, () => withSubmodules(work, known, 'missing'))
+    }
     case 'allowed':
       return withLock(folder, request.applicationId, signal, async () =>
         underLock(await asAgreed(work), verdict.addresses ?? []),
@@ -105,40 +111,55 @@ async function asAgreed(work: Resolution): Promise<Resolution> {
 async function underLock(work: Resolution, addresses: string[]): Promise<Resolved> {
   // The previous holder of the lock may have fetched it.
   const known = isResolvedBefore(work) ? await findInMirror(work) : undefined
-  if (known?.kind === 'resolved') return known
+  if (known?.kind === 'resolved') return withSubmodules(work, known, 'missing')
   const found = await withRemote(work, addresses)
-  const { agreement } = work.request
-  if (found.kind !== 'resolved' || !agreement) return found
-  const hash = await agreement.agree(found.commit)
-  return hash === found.commit.hash ? found : underLock(await asAgreed(work), addresses)
+  if (found.kind !== 'resolved') return found
+  const hash = (await work.request.agreement?.agree(found.commit)) ?? found.commit.hash
+  if (hash !== found.commit.hash) return underLock(await asAgreed(work), addresses)
+  return withSubmodules(work, found, 'always')
 }
+
+/** Undefined when it asks never, and the mirrors are not enough. */
+async function withSubmodules(work: Resolution, found: Found, ask: 'never'): Promise<Resolved | undefined>
+async function withSubmodules(work: Resolution, found: Found, ask: Ask): Promise<Resolved>
+async function withSubmodules(work: Resolution, found: Found, ask: Ask): Promise<Resolved | undefined> {
+  const { request, remote, progress } = work
+  if (!request.submodules) return found
+  const { applicationId, token, sshKey = null, onLine } = request
+  const { mode, rootDirectory } = request.submodules
+  const { hash } = found.commit
+  if (mode === 'ignore') {
+    const warning = await describeIgnored(work, { hash, rootDirectory })
+    if (warning !== undefined) onLine(warning)
+    return found
+  }
+  const onNext = (path: string) => {
+    progress.fetching = `the submodule ${quote(path)}`
+  }
+  const context = { ...work, applicationId, own: remote, login: { token, sshKey }, onLine }
+  const outcome = await findSubmodules(context, { hash, rootDirectory, ask, onNext })
+  if (outcome.kind === 'found') {
+    outcome.lines.forEach(onLine)
+    return { ...found, submodules: outcome.submodules }
+  }
+  if (ask === 'never') return undefined
+  return outcome.kind === 'failed' ? outcome : failed('A submodule is not in its mirror.', true)
+}
+
+type Found = Extract<Resolved, { kind: 'resolved' }>
 
 function isResolvedBefore({ request, wanted }: Resolution): boolean {
   return (request.resolvedBefore ?? false) && isFullHash(wanted)
 }
 
 async function withRemote(work: Resolution, addresses: string[]): Promise<Resolved> {
-  const { request, remote, mirror, timeouts, signal } = work
+  const { request, remote, mirror } = work
   const { token, sshKey = null, onLine } = request
-  onLine(`Fetching ${remote.address}`)
-  if (token && remote.protocol === 'http')
-    onLine('The address begins with http: the token is sent unencrypted')
-  const problem = await findConnectProblem(remote, { addresses, withinMs: timeouts.connectMs, signal })
-  if (problem !== undefined) return offline(work, problem)
   const { knownHosts } = mirror
-  const access = await prepareAccess({ remote, token, sshKey, addresses, knownHosts, timeouts })
-  try {
-    return await fetchAndFind(work, {
-      remote,
-      hasCredential: remote.protocol === 'ssh' ? sshKey !== null : token !== null,
-      hidden: [work.folder, token?.secret ?? ''],
-      environment: access.environment,
-      signal,
-      onLine,
-    })
-  } finally {
-    await access.release()
-  }
+  onLine(`Fetching ${remote.address}`)
+  const contact = { ...work, login: { token, sshKey }, addresses, knownHosts, onLine }
+  const outcome = await contactRemote(contact, (fetch) => fetchAndFind(work, fetch))
+  return outcome.kind === 'unconnected' ? offline(work, outcome.message) : outcome
 }
 
 async function fetchAndFind(work: Resolution, fetch: Fetch): Promise<Resolved> {
@@ -189,7 +210,7 @@ async function findInMirror(work: Resolution): Promise<Resolved | undefined> {
   const commit = await readCommit(repo, found.hash, { repository, remote, provider })
   if (!commit) return undefined
   request.onLine(describeCommit(request.source, commit))
-  return { kind: 'resolved', commit }
+  return { kind: 'resolved', commit, submodules: [] }
 }
 
 /** `branch main is at 1a2b3c4d: Say hello` */

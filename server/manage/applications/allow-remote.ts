@@ -1,5 +1,5 @@
 import type { Remote } from '#adapters/repositories/address.ts'
-import type { RemoteVerdict } from '#adapters/repositories/resolve.ts'
+import type { RemoteVerdict } from '#adapters/repositories/contact.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Database } from '#platform/database/connect.ts'
 
