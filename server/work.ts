@@ -188,6 +188,7 @@ async function createHandlers(deps: WorkDeps, workerName: string | undefined): P
     box: deps.box,
     listener: deps.listener,
     home: config.home,
+    maxSourceBytes: config.maxSource,
     connect: deps.connect,
     guard: deps.guard,
     enqueueTargets: enqueue.targets,

@@ -4636,6 +4636,11 @@ export interface components {
       folder: string
       /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
       shared_paths: string[]
+      /**
+       * @description Whether the files of submodules are deployed, or their folders left empty.
+       * @enum {string}
+       */
+      submodules: 'fetch' | 'ignore'
       /** @description How every deploy checks a new release once it is live; null: not at all. */
       health_check: components['schemas']['HealthCheck'] | null
       /** @description The servers that it is deployed to; empty for callers without `server:view`. */
@@ -6936,6 +6941,12 @@ export interface components {
        * @default 5
        */
       deployments_keep?: number
+      /**
+       * @description What happens to the submodules of the repository: `fetch` deploys their files, `ignore` leaves their folders empty and says so in the log.
+       * @default fetch
+       * @enum {string}
+       */
+      submodules?: 'fetch' | 'ignore'
       /** @description How every deploy checks a new release once it is live, before old releases are removed; null: not at all. */
       health_check?: {
         /**
@@ -7011,6 +7022,12 @@ export interface components {
        * @default 5
        */
       deployments_keep?: number
+      /**
+       * @description What happens to the submodules of the repository: `fetch` deploys their files, `ignore` leaves their folders empty and says so in the log.
+       * @default fetch
+       * @enum {string}
+       */
+      submodules?: 'fetch' | 'ignore'
       /** @description How every deploy checks a new release once it is live, before old releases are removed; null: not at all. */
       health_check?: {
         /**

@@ -37,6 +37,7 @@ const DEFAULTS: Config = {
   unsafeLocalSteps: false,
   sample: true,
   maxPayload: MIB,
+  maxSource: 10_240 * MIB,
   keepBodiesDays: 30,
   retentionRunsDays: null,
   retentionRunsPerPipeline: null,
@@ -252,6 +253,10 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
       [`${25 * MIB}`, 25 * MIB],
     ],
     invalid: ['1023', `${25 * MIB + 1}`, '1 MiB'],
+  },
+  maxSource: {
+    valid: [[`${MIB}`, MIB]],
+    invalid: [`${MIB - 1}`, `${1024 ** 4 + 1}`, '10 GiB'],
   },
   keepBodiesDays: { valid: [['1', 1]], invalid: ['0', '3651'] },
   retentionRunsDays: { valid: [['90', 90]], invalid: ['0', '36501', 'forever'] },

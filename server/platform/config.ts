@@ -19,6 +19,7 @@ class InvalidSetting extends Error {}
 const WORKER_NAME = /^\w[\w.-]{0,252}$/
 
 const MIB = 1024 * 1024
+const GIB = 1024 * MIB
 
 export const settings = {
   port: integer('PORT', 'Port of the API; 0 picks any free port', 7070, [0, 65_535]),
@@ -181,6 +182,12 @@ export const settings = {
   ),
   sample: flag('GANTRY_SAMPLE', 'Create a sample organization at the first start', true),
   maxPayload: integer('GANTRY_MAX_PAYLOAD', 'Maximum hook payload in bytes', MIB, [1024, 25 * MIB]),
+  maxSource: integer(
+    'GANTRY_MAX_SOURCE',
+    'Maximum size of a repository and its submodules together, in bytes; a repository without submodules is not limited',
+    10 * GIB,
+    [MIB, 1024 * GIB],
+  ),
   keepBodiesDays: integer(
     'GANTRY_KEEP_BODIES_DAYS',
     'Days to keep the bodies of hook requests',

@@ -80,6 +80,7 @@ suite('an application', () => {
       build_command: 'npm run build',
       shared_paths: ['.env', 'storage/'],
       deployments_keep: 7,
+      submodules: 'ignore',
       credential_id: tree.credentialId,
       linked_resources: linked(tree.serverIds[1]!),
     }
@@ -121,6 +122,7 @@ suite('an application', () => {
     const body = await created()
     assert.equal(body.default_branch, 'main')
     assert.equal(body.deployments_keep, 5)
+    assert.equal(body.submodules, 'fetch')
     assert.equal(body.credential, null)
     assert.deepEqual(body.linked_resources, [])
   })
@@ -173,12 +175,18 @@ suite('an application', () => {
       'shared_paths.1',
       'shared_paths.2',
     ])
-    const shape = await create({ deployments_keep: 101, folder: 'mine', linked_resources: [{}] })
+    const shape = await create({
+      deployments_keep: 101,
+      submodules: 'clone',
+      folder: 'mine',
+      linked_resources: [{}],
+    })
     assert.deepEqual(Object.keys(shape.body.errors).sort(), [
       'deployments_keep',
       'folder',
       'linked_resources.0.resource_id',
       'linked_resources.0.resource_type',
+      'submodules',
     ])
     for (const root_directory of ['/etc', 'a//b', './a', 'a/\n'])
       assert.equal((await create({ root_directory })).status, 422, root_directory)
@@ -242,6 +250,7 @@ suite('an application', () => {
       { build_command: 'id' },
       { install_dependencies_command: 'id' },
       { shared_paths: ['x'] },
+      { submodules: 'ignore' },
       { repository: 'https://github.com/acme/evil.git' },
       { default_branch: 'evil' },
       { linked_resources: [] },

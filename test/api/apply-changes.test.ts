@@ -136,6 +136,7 @@ environments:
       shop:
         repository: https://git.example.com/acme/shop.git
         credential: Gitea
+        submodules: ignore
         variables: {ONE: {value: number one, hidden: true}}
         pipelines:
           Deploy:
@@ -190,6 +191,9 @@ environments:
     ])
     assert.deepEqual(await fieldsAfter('secret: 0123456789abcdef', 'secret: fedcba9876543210'), [
       { field: 'secret', before: '********', after: '********' },
+    ])
+    assert.deepEqual(await fieldsAfter('submodules: ignore', 'submodules: fetch'), [
+      { field: 'submodules', before: 'ignore', after: 'fetch' },
     ])
     assert.deepEqual(await fieldsAfter('{batch: 1}', '{batch: 50%}'), [
       {

@@ -128,6 +128,7 @@ suite('what runs on a local server', () => {
       ['PUT', applied, { default_branch: 'evil' }],
       ['PUT', applied, { root_directory: 'evil' }],
       ['PUT', applied, { shared_paths: ['evil'] }],
+      ['PUT', applied, { submodules: 'ignore' }],
       ['PUT', applied, { credential_id: tree.credentialId }],
       ['PUT', applied, { linked_resources: [] }],
       ['POST', `${applied}/variables`, variable],

@@ -83,6 +83,9 @@ async function assertEverythingIsThere(gantry: { url?: string }): Promise<void> 
   const preview = await call(gantry, 'POST', `/hooks/outgoing/${OUTGOING_ID}/preview`, { token, body: {} })
   assert.equal(preview.body.body, '{"state":"completed"}', 'the stored template renders')
 
+  const application = await call(gantry, 'GET', '/applications/1', { token })
+  assert.equal(application.body.submodules, 'ignore', 'what ships is what shipped then')
+
   const action = await call(gantry, 'GET', '/actions/1', { token })
   assert.equal(action.body.status, 'completed')
   assert.deepEqual(action.body.triggered_from.hook_parsed_variables, { branch: 'refs/heads/main' })

@@ -173,6 +173,7 @@ describe('the form of an application', () => {
       shared_paths: ' .env\n\nstorage/ ',
       linked_resources: ['2', '7'],
       deployments_keep: '' as const,
+      submodules: 'ignore' as const,
     }
     const body = applicationBody(values)
     assert.deepEqual(body.shared_paths, ['.env', 'storage/'])
@@ -181,6 +182,8 @@ describe('the form of an application', () => {
       { resource_type: 'server', resource_id: 7 },
     ])
     assert.equal(body.deployments_keep, 5)
+    assert.equal(body.submodules, 'ignore')
+    assert.equal(applicationBody(NEW_APPLICATION).submodules, 'fetch')
     assert.equal(body.build_command, null)
   })
 
@@ -192,6 +195,7 @@ describe('the form of an application', () => {
       default_branch: 'main',
       shared_paths: ['.env'],
       deployments_keep: 5,
+      submodules: 'ignore',
       health_check: null,
       linked_resources: [{ resource_type: 'server', resource_id: 2 }],
     } as unknown as ApplicationRecord

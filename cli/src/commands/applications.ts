@@ -55,6 +55,7 @@ export const applications: Register = (program) => {
         ['Application', `${path} (#${application.id})`],
         ['Repository', application.repository],
         ['Branch', application.default_branch],
+        ['Submodules', application.submodules],
         ['Language', application.programming_language_human_readable],
         ['Install', application.install_dependencies_command],
         ['Build', application.build_command],

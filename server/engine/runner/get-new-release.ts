@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { sql } from 'kysely'
 import type { Repositories } from '#adapters/repositories/repositories.ts'
 import type { Agreement } from '#adapters/repositories/resolve.ts'
+import type { Submodule } from '#adapters/repositories/submodule-paths.ts'
 import { extractRelease, finishRelease, takeLock } from '#model/deploy/get-new-release.ts'
 import { freeReleaseName } from '#model/deploy/layout.ts'
 import {
@@ -65,7 +66,7 @@ export function createGetNewRelease(deps: { db: Database; repositories: Reposito
     )
     Object.assign(run, release)
     await recordShipped(deps, context, sourceOf(run))
-    return unpack(repositories, context)
+    return unpack(repositories, context, resolved.submodules)
   }
 }
 
@@ -73,8 +74,9 @@ async function resolve(
   db: Database,
   repositories: Repositories,
   { run, step, attempt, ...context }: StepContext,
-): Promise<{ commit: Commit } | StepOutcome> {
+): Promise<{ commit: Commit; submodules: Submodule[] } | StepOutcome> {
   const { commit, deployment } = run
+  const { submodules: mode, rootDirectory } = run.application!
   const resolvedBefore = commit?.hash != null
   const source = resolvedBefore
     ? { type: 'commit' as const, ref: commit!.hash! }
@@ -88,6 +90,7 @@ async function resolve(
       source,
       resolvedBefore,
       agreement: agreeOnCommit(db, attempt, signal),
+      submodules: { mode, rootDirectory },
       signal,
       onLine: (text) => void lines.push(context.line(text)),
     })
@@ -97,7 +100,7 @@ async function resolve(
       throw error
     })
   await Promise.all(lines)
-  if (found.kind === 'resolved') return { commit: found.commit }
+  if (found.kind === 'resolved') return { commit: found.commit, submodules: found.submodules }
   if (found.kind === 'stopped') return found
   return found.kind === 'timed-out' ? timedOut(step) : failed('FAILED_SOURCE', found.message)
 }
@@ -128,7 +131,11 @@ async function recordShipped(
 }
 
 /** Unpacks first and makes it a release afterward: tar mistakes a truncated archive for a complete one. */
-async function unpack(repositories: Repositories, context: StepContext): Promise<StepOutcome> {
+async function unpack(
+  repositories: Repositories,
+  context: StepContext,
+  submodules: readonly Submodule[],
+): Promise<StepOutcome> {
   const { run, signal } = context
   const { id, rootDirectory, sharedPaths } = run.application!
   const shared = readSharedPaths(sharedPaths)
@@ -136,7 +143,8 @@ async function unpack(repositories: Repositories, context: StepContext): Promise
     const each = shared.problems.map(({ index, message }) => `number ${index + 1}: ${message}`)
     return failed('FAILED', `The shared paths of the application are invalid (${each.join('; ')}).`)
   }
-  const archive = repositories.archive({ applicationId: id, hash: run.commit!.hash!, rootDirectory, signal })
+  const source = { applicationId: id, hash: run.commit!.hash!, rootDirectory, submodules }
+  const archive = repositories.archive({ ...source, signal })
   const input = new PassThrough()
   const sent = pipeline(archive, input).then(
     () => undefined,

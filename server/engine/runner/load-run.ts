@@ -58,6 +58,7 @@ type ApplicationRow = {
   buildCommand: string | null
   sharedPaths: string[]
   deploymentsKeep: number
+  submodules: 'fetch' | 'ignore'
   credential: {
     id: number
     code: string
@@ -106,7 +107,7 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
       case when app.id is not null then json_build_object('id', app.id, 'name', app.name, 'folder', app.folder,
         'repository', app.repository, 'rootDirectory', app.root_directory,
         'installCommand', app.install_dependencies_command, 'buildCommand', app.build_command,
-        'sharedPaths', app.shared_paths, 'deploymentsKeep', app.deployments_keep,
+        'sharedPaths', app.shared_paths, 'deploymentsKeep', app.deployments_keep, 'submodules', app.submodules,
         'credential', case when token.id is not null then json_build_object('id', token.id,
           'code', token.provider_code, 'base_url', token.base_url, 'auth_type', token.auth_type, 'username', token.username, 'secret', encode(token.secret, 'hex')) end,
         'variables', coalesce((select json_agg(json_build_object('id', v.id, 'name', v.name, 'hidden', v.hidden,

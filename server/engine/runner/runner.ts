@@ -19,6 +19,8 @@ export async function openRunner(
   options: Pick<RunnerDeps, 'box' | 'log'> &
     Parameters<typeof openTargetLifecycle>[0] & {
       home: string
+      /** Of a repository with its submodules. */
+      maxSourceBytes: number
       connect: Connect
       guard: AddressGuard
     },
@@ -27,6 +29,7 @@ export async function openRunner(
   const repositories = createRepositories({
     folder: join(options.home, 'repositories', 'mirrors'),
     allowRemote: (remote, applicationId) => allowRemote(db, options.guard, remote, applicationId),
+    maxBytes: options.maxSourceBytes,
   })
   const lifecycle = await openTargetLifecycle(options)
   const deps: RunnerDeps = {

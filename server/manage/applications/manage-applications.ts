@@ -164,6 +164,7 @@ const DECIDING = [
   'install_dependencies_command',
   'build_command',
   'shared_paths',
+  'submodules',
   'credential_id',
 ] as const
 

@@ -45,10 +45,11 @@ export async function presentApplications(
   const ids = rows.map(({ id }) => id)
   const applications = await applicationsWithActions(deps, caller, rows[0]!.environment_id, ids)
   const seesServers = can(caller, 'server:view', scope)
-  return rows.map(({ id, folder, shared_paths, health_check, server_ids }) => ({
+  return rows.map(({ id, folder, shared_paths, submodules, health_check, server_ids }) => ({
     ...applications.get(id)!,
     folder,
     shared_paths,
+    submodules,
     health_check: presentHealthCheck(health_check),
     linked_resources: (seesServers ? server_ids : []).map((resource_id) => ({
       resource_type: 'server' as const,

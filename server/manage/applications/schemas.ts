@@ -16,6 +16,8 @@ import {
 const command = (description: string) =>
   Type.Optional(TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
 
+const SUBMODULES = ['fetch', 'ignore'] as const
+
 export const linkedResourceSchema = namedObject('LinkedResource', {
   resource_type: Word(['server'] as const, { description: 'The kind of resource: always `server`.' }),
   resource_id: idOf('server'),
@@ -69,6 +71,13 @@ const fields = {
       description: 'How many releases to keep on each server.',
     }),
   ),
+  submodules: Type.Optional(
+    Word(SUBMODULES, {
+      default: 'fetch',
+      description:
+        'What happens to the submodules of the repository: `fetch` deploys their files, `ignore` leaves their folders empty and says so in the log.',
+    }),
+  ),
   health_check: healthCheckInput(
     'How every deploy checks a new release once it is live, before old releases are removed; null: not at all.',
   ),
@@ -104,6 +113,9 @@ export const applicationRecordSchema = namedObject('ApplicationRecord', {
   }),
   shared_paths: Type.Array(Type.String(), {
     description: 'Shared by all releases: `storage/` is a folder, `.env` a file.',
+  }),
+  submodules: Word(SUBMODULES, {
+    description: 'Whether the files of submodules are deployed, or their folders left empty.',
   }),
   health_check: healthCheckOrNull('How every deploy checks a new release once it is live; null: not at all.'),
   linked_resources: Type.Array(ref(linkedResourceSchema), {

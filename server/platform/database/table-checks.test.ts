@@ -371,6 +371,7 @@ describe('constraints reject invalid rows', () => {
       'an environment of another project': () => ({ environment_id: theirs.environmentId }),
       'keeping no release': () => ({ deployments_keep: 0 }),
       'keeping more than a hundred': () => ({ deployments_keep: 101 }),
+      'another way with submodules': () => ({ submodules: 'clone' as 'fetch' }),
       'a name that is taken': () => ({ name: 'Shop' }),
       'a folder that is taken': () => ({ folder: 'shop' }),
       'a folder that leads elsewhere': () => ({ folder: '../blog' }),

@@ -227,6 +227,7 @@ export type Tables = {
     build_command: string | null
     shared_paths: Generated<string[]>
     deployments_keep: Generated<number>
+    submodules: Generated<'fetch' | 'ignore'>
     health_check: MaybeJson<HealthCheck>
     folder: string
     credential_id: number | null

@@ -1,10 +1,10 @@
 // The inputs of an application besides its repository.
-import { Checkbox, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Checkbox, NativeSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { HealthCheckFields } from '../pipelines/health-check-fields.tsx'
 import { HEALTH_LABELS } from '../pipelines/health-check-input.ts'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { MoreOptions } from '../ui/more-options.tsx'
-import type { ApplicationValues } from './application-input.ts'
+import { type ApplicationValues, SUBMODULES } from './application-input.ts'
 
 type FieldsProps = { form: RecordForm<ApplicationValues> }
 
@@ -47,6 +47,7 @@ const ADVANCED = [
   'root_directory',
   'shared_paths',
   'deployments_keep',
+  'submodules',
   'programming_language',
   'framework',
   'engine_version',
@@ -77,6 +78,12 @@ export function AdvancedFields({ form }: FieldsProps) {
         max={100}
         allowDecimal={false}
         {...form.field('deployments_keep')}
+      />
+      <NativeSelect
+        label="Submodules"
+        description="Repositories inside the repository, fetched over https or ssh"
+        data={Object.entries(SUBMODULES).map(([value, label]) => ({ value, label }))}
+        {...form.field('submodules')}
       />
       <TextInput label="Language (optional)" autoComplete="off" {...form.field('programming_language')} />
       <TextInput label="Framework (optional)" autoComplete="off" {...form.field('framework')} />

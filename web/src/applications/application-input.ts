@@ -30,9 +30,15 @@ export type ApplicationValues = HealthValues & {
   /** One in each line. */
   shared_paths: string
   deployments_keep: number | ''
+  submodules: ApplicationRecord['submodules']
   /** The ids of servers, as text. */
   linked_resources: string[]
 }
+
+export const SUBMODULES = {
+  fetch: 'Deploy their files',
+  ignore: 'Leave their folders empty',
+} as const
 
 export const APPLICATION_LABELS = {
   credential_id: 'Credential',
@@ -58,6 +64,7 @@ export const NEW_APPLICATION: ApplicationValues = {
   build_command: '',
   shared_paths: '',
   deployments_keep: 5,
+  submodules: 'fetch',
   ...NO_HEALTH_CHECK,
   linked_resources: [],
 }
@@ -129,6 +136,7 @@ export function applicationValues(application: ApplicationRecord): ApplicationVa
     build_command: application.build_command ?? '',
     shared_paths: application.shared_paths.join('\n'),
     deployments_keep: application.deployments_keep,
+    submodules: application.submodules,
     ...healthValues(application.health_check),
     linked_resources: application.linked_resources.map(({ resource_id }) => String(resource_id)),
   }
@@ -152,6 +160,7 @@ export function applicationBody(values: ApplicationValues): ApplicationBody {
       .map((path) => path.trim())
       .filter((path) => path !== ''),
     deployments_keep: values.deployments_keep === '' ? 5 : values.deployments_keep,
+    submodules: values.submodules,
     health_check: healthBody(values),
     linked_resources: values.linked_resources.map((id) => ({
       resource_type: 'server' as const,

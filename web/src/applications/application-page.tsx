@@ -15,7 +15,7 @@ import { RemoveDialog } from '../ui/remove-dialog.tsx'
 import { EditAndRemove, ResourceHeader } from '../ui/resource-header.tsx'
 import { Age } from '../ui/time.tsx'
 import { ApplicationHooks } from './application-hooks.tsx'
-import type { ApplicationRecord } from './application-input.ts'
+import { type ApplicationRecord, SUBMODULES } from './application-input.ts'
 import { ApplicationServers } from './application-servers.tsx'
 import { EditApplicationDialog } from './edit-application-dialog.tsx'
 import { Releases } from './releases.tsx'
@@ -102,6 +102,7 @@ function Source({ application, organizationId }: SourceProps) {
         <Fact label="Repository">{application.repository}</Fact>
         <Fact label="Branch">{application.default_branch}</Fact>
         <Fact label="Folder">{application.root_directory}</Fact>
+        <Fact label="Submodules">{SUBMODULES[application.submodules]}</Fact>
         <Fact label="Credential">
           {credential && (
             <Link href={`/credentials${scopeSearch({ organization: organizationId! })}`}>

@@ -36,4 +36,5 @@ export const all = {
   '0037-status-checks': () => import('./0037-status-checks.ts'),
   '0038-short-columns': () => import('./0038-short-columns.ts'),
   '0039-unknown-live-releases': () => import('./0039-unknown-live-releases.ts'),
+  '0040-submodules': () => import('./0040-submodules.ts'),
 }
