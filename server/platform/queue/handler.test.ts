@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sql } from 'kysely'
 import type { Attempt } from './core.ts'
-import { completeJobs, createContext } from './handler.ts'
+import { fetchJobs } from './fetch-jobs.ts'
+import { affectedIds, completeJobs, createContext } from './handler.ts'
+import { reassignLostJobs } from './maintenance.ts'
 import { createTestQueue, type TestQueue, until } from './test-queue.ts'
 import { handBack } from './write-outcomes.ts'
 
@@ -38,6 +40,27 @@ test('a stale attempt cannot hold or complete the job', async (t) => {
   await assert.rejects(db.transaction().execute(context(stale).hold), lost)
   await assert.rejects(db.transaction().execute(context(stale).complete), lost)
   await db.transaction().execute(context(current).hold)
+})
+
+test('a held job still gets its heartbeats, and no attempt starts before the holder has ended', async (t) => {
+  const { queue, enqueue } = await createTestQueue(t)
+  await enqueue('test.count')
+  const [first] = await fetchJobs(queue, 'test.count', null, 1)
+  const { hold } = createContext(queue, 'test.count', first as Attempt, new AbortController().signal, {
+    onComplete() {},
+    isDraining: () => false,
+  })
+  await queue.db.transaction().execute(async (trx) => {
+    await hold(trx)
+    // Another connection: with a lock that it has to wait for, this would time out.
+    await sql`set lock_timeout = '2s'`.execute(queue.db)
+    assert.deepEqual(affectedIds(await queue.boss.touch('test.count', first!)), [first!.id])
+    await sql`update queue.job set heartbeat_on = queue.job_now() - interval '1 hour'`.execute(queue.db)
+    assert.equal((await reassignLostJobs(queue)).length, 1)
+    assert.deepEqual(await fetchJobs(queue, 'test.count', null, 1), [])
+  })
+  const [second] = await fetchJobs(queue, 'test.count', null, 1)
+  assert.equal(second?.id, first!.id)
 })
 
 test('the writes of a handler roll back when its attempt was lost meanwhile', async (t) => {

@@ -50,10 +50,12 @@ export function createContext(
   signal: AbortSignal,
   { onComplete, isDraining }: { onComplete: () => void; isDraining: () => boolean },
 ): JobContext {
+  // A weaker lock than one on the row as a whole: heartbeats pass, also while `trx` waits for something else. Fetching
+  // still skips the row, so that no other attempt starts before `trx` has ended.
   const held = sql`
     select 1 from queue.job
     where name = ${job} and id = ${attempt.id} and retry_count = ${attempt.retryCount} and state = 'active'
-    for share`
+    for key share`
   return {
     jobId: attempt.id,
     attempt: attempt.retryCount + 1,
