@@ -153,6 +153,27 @@ suite('cancelling', () => {
     )
   })
 
+  test('leaves an action whose target had failed before with the reason of that target', async () => {
+    const id = await createAction(db, tree, { ...RUNNING, has_place: true }, QUEUED)
+    const [first] = await targetsOf(id)
+    await db
+      .updateTable('targets')
+      .set({
+        status: 'failed',
+        status_reason_code: 'FAILED_UNREACHABLE',
+        completed_at: new Date().toISOString(),
+      })
+      .where('id', '=', first!.id)
+      .execute()
+    const { body } = await cancel(id)
+    assert.deepEqual([body.status, body.status_reason_code], ['failed', 'FAILED_UNREACHABLE'])
+    assert.deepEqual(
+      body.targets.map((target: { status_reason_code: string }) => target.status_reason_code),
+      ['FAILED_UNREACHABLE', 'FAILED_CANCELLED'],
+    )
+    assert.equal((await cancel(id)).status, 202)
+  })
+
   test('leaves to the worker what has started', async () => {
     const id = await createAction(db, tree, { ...RUNNING, has_place: true }, RUNNING)
     const { status, body } = await cancel(id)

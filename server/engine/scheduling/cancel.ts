@@ -7,7 +7,7 @@ import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { isHeld } from './held-targets.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
-import { endSteps } from './states.ts'
+import { actionState, endSteps } from './states.ts'
 import { releaseJobs } from './stranded-targets.ts'
 
 /** Notifies the workers that run targets of a cancelled action. The message is the action's id. */
@@ -52,7 +52,8 @@ export function cancelAction(
     const steps = await pass.steps(idle)
     for (const [index, target] of idle.entries())
       await pass.endTarget(target, CANCELLED, endSteps(steps[index]!, CANCELLED, pass.at))
-    if (action.targets.every((target) => isEnd(target.status))) pass.moveAction(action, CANCELLED)
+    if (action.targets.every((target) => isEnd(target.status)))
+      pass.moveAction(action, actionState(action.targets))
     await sql`select pg_notify(${CANCEL_CHANNEL}, ${String(actionId)})`.execute(trx)
     // A started target that waits for its worker to come back is ended by any other one.
     const started = action.targets.filter(({ status }) => status === 'in-progress')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
-import type { StoredStep } from '#platform/database/tables.ts'
+import type { ReasonCode, StoredStep } from '#platform/database/tables.ts'
 import { actionState, endOfTarget, endSteps, readyTargets, skippedTargets } from './states.ts'
 
 type Target = State & { id: number; batch: number }
@@ -45,8 +45,20 @@ test('an action has completed when all its targets have', () => {
   assert.deepEqual(stateOf(COMPLETED, COMPLETED), COMPLETED)
 })
 
-test('an action fails for the reason of the first target that failed, once all are over', () => {
-  assert.deepEqual(stateOf(COMPLETED, TIMED_OUT, FAILED, SKIPPED), TIMED_OUT)
+test('an action fails for the reason of its worst target, whatever their order, once all are over', () => {
+  const failed = (reason: ReasonCode): State => ({ status: 'failed', reason })
+  const worstFirst = [
+    ...(['FAILED_REVERT', 'FAILED_UNHEALTHY', 'FAILED_WORKER_LOST', 'FAILED_UNREACHABLE'] as const),
+    ...(['FAILED_TIMEOUT', 'FAILED_SOURCE', 'FAILED', 'FAILED_CANCELLED', 'FAILED_REVERTED'] as const),
+  ].map(failed)
+  for (const [index, worst] of worstFirst.entries())
+    for (const other of worstFirst.slice(index)) {
+      assert.deepEqual(stateOf(COMPLETED, worst, other, SKIPPED), worst)
+      assert.deepEqual(stateOf(SKIPPED, other, worst, COMPLETED), worst)
+    }
+  const newer = failed('FAILED_MOON' as ReasonCode)
+  assert.deepEqual(stateOf(FAILED, newer), newer, 'a reason that only a newer release knows')
+  assert.deepEqual(stateOf(newer, TIMED_OUT), TIMED_OUT)
   assert.deepEqual(stateOf(TIMED_OUT, RUNNING), RUNNING)
 })
 

@@ -22,11 +22,33 @@ export function actionState(targets: Targets): State {
 }
 
 function endOfAction(targets: Targets): State {
-  const failed = targets.find((target) => target.status === 'failed')
-  if (failed) return { status: 'failed', reason: failed.reason }
+  const reasons = targets.flatMap(({ status, reason }) => (status === 'failed' ? reason : []))
+  if (reasons.length > 0) return { status: 'failed', reason: worstOf(reasons) }
   if (targets.every((target) => target.status === 'completed'))
     return { status: 'completed', reason: 'COMPLETED' }
   return SKIPPED
+}
+
+/** Servers whose state is in doubt first, what is in order again last. */
+const WORST_FIRST: readonly ReasonCode[] = [
+  'FAILED_REVERT',
+  'FAILED_UNHEALTHY',
+  'FAILED_WORKER_LOST',
+  'FAILED_UNREACHABLE',
+  'FAILED_TIMEOUT',
+  'FAILED_SOURCE',
+  'FAILED',
+  'FAILED_CANCELLED',
+  'FAILED_REVERTED',
+]
+
+/** During an upgrade, targets may have reasons that only the newer release knows: they rank right before `FAILED`. */
+function worstOf(reasons: readonly ReasonCode[]): ReasonCode {
+  const rank = (reason: ReasonCode) => {
+    const known = WORST_FIRST.indexOf(reason)
+    return known === -1 ? WORST_FIRST.indexOf('FAILED') - 0.5 : known
+  }
+  return reasons.toSorted((a, b) => rank(a) - rank(b))[0]!
 }
 
 /** Pending targets of the current batch: all earlier batches are over. */

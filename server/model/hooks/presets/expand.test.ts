@@ -70,6 +70,16 @@ suite('a preset', () => {
           }
   })
 
+  test('says why a run failed in the words of its reason', () => {
+    const action = { status: 'failed', status_reason_code: 'FAILED_TIMEOUT' }
+    const why = { ...action, status_reason_human_readable: 'Step timed out' }
+    for (const preset of presets) {
+      const baseUrl = preset.kind === 'gitea_status' ? 'https://git.example.com' : null
+      const last = render(preset, why, baseUrl).at(-1)!
+      assert.match(JSON.stringify(last.json), /Step timed out/, preset.kind)
+    }
+  })
+
   test('needs a credential of its service, and only options of its kind', () => {
     for (const preset of presets) {
       for (const credential of [null, { provider: 'ssh', baseUrl: null }]) {
