@@ -33,7 +33,7 @@ import { incomingRoutes } from '#engine/incoming/routes.ts'
 import { countMissed, replayDelivery } from '#engine/outgoing/redeliver.ts'
 import { outgoingRoutes, outgoingSchemas } from '#engine/outgoing/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
-import { runPlanSchema } from '#engine/run-commands/schemas.ts'
+import { runSchemas } from '#engine/run-commands/schemas.ts'
 import { createWaits, type WaitSettings, type Waits } from '#engine/waits/waits.ts'
 import { allowRemote } from '#manage/applications/allow-remote.ts'
 import { inspectionSchema } from '#manage/applications/inspection-schemas.ts'
@@ -186,7 +186,7 @@ const schemas = [
   ...releaseSchemas,
   ...pipelineSchemas,
   ...changesSchemas,
-  runPlanSchema,
+  ...runSchemas,
   ...credentialSchemas,
   ...serverSchemas,
   auditEntrySchema,

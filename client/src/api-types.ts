@@ -4797,7 +4797,7 @@ export interface components {
       was_live: boolean
       /** @description Whether it was taken back because a step after its activation failed. */
       reverted: boolean
-      /** @description Whether `type: rollback` with this `release_name` can start. */
+      /** @description Whether `type: rollback` with this `release_name` can start on all servers: it was live, was not reverted, and is not what all of them serve. */
       can_roll_back: boolean
       /**
        * Format: date-time
@@ -5100,6 +5100,22 @@ export interface components {
       /** @description One for all servers that served the same release; several when servers differed. */
       comparisons: components['schemas']['ReleaseComparison'][]
     }
+    RollbackRelease: {
+      /** @description The name of the release. */
+      release_name: string
+      /** @description The full hash of its commit; null when it is not known. */
+      commit_hash: string | null
+      /** @description The commit message; null when unknown, and for callers without `action:view`. */
+      commit_message: string | null
+      /** @description The id of the action that made it live, or, of the release to return to, made it; null for callers without `action:view`. */
+      action_id: number | null
+    }
+    PlannedRollback: {
+      /** @description What is live on the servers; null when they have different live releases, or it is not known what one of them serves. */
+      from: components['schemas']['RollbackRelease'] | null
+      /** @description What would be live instead. */
+      to: components['schemas']['RollbackRelease']
+    }
     RunPlan: {
       /** @description One per server that the run would use. */
       targets: {
@@ -5153,6 +5169,8 @@ export interface components {
         /** @description The release to return to; null unless it is a rollback. */
         release_name: string | null
       } | null
+      /** @description What a rollback would undo; null for other runs. */
+      rollback: components['schemas']['PlannedRollback'] | null
       /** @description Why the run would wait: a `status_reason_code`, or null when it would start immediately. */
       would_wait: string | null
       /** @description `would_wait` in words, for display; null when it would start immediately. */
@@ -6193,12 +6211,14 @@ export interface components {
       /** @description Ids of servers of the pipeline. Default: all of them. */
       servers?: number[]
       /**
-       * @description Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it, or to `release_name`. Default: `deploy`.
+       * @description Deploy pipelines only. `redeploy` deploys the commit that is live on the servers again, `rollback` returns to the newest release before it, or to `release_name`. Default: `deploy`.
        * @enum {string}
        */
       type?: 'deploy' | 'redeploy' | 'rollback'
-      /** @description For a rollback: the release to return to, one that completed before. Default: the one before the live release. */
+      /** @description For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or it is not known what is live on one of them. */
       release_name?: string
+      /** @description For a rollback: the run to undo, an action of the application. If it is live on none of the servers, nothing is started: 409 `nothing_to_roll_back`. Default: whatever is live. */
+      rollback_from?: number
       /**
        * @description For a deploy. Default: `branch`.
        * @enum {string}

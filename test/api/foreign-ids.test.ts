@@ -242,11 +242,25 @@ const CASES: Record<string, Case> = {
     body: (id) => ({ run_after: [id] }),
     works: 200,
   },
+  'POST /pipelines/{id}/actions rollback_from': {
+    ids: actions,
+    url: `/pipelines/${ours.pipelineId}/actions`,
+    body: (rollback_from) => ({ type: 'rollback', rollback_from }),
+    // It is known, but not live.
+    works: 409,
+  },
   'POST /pipelines/{id}/actions servers.0': {
     ids: servers,
     url: `/pipelines/${ours.pipelineId}/actions`,
     body: (id) => ({ servers: [id] }),
     works: 201,
+  },
+  'POST /pipelines/{id}/plan rollback_from': {
+    ids: actions,
+    url: `/pipelines/${ours.pipelineId}/plan`,
+    body: (rollback_from) => ({ type: 'rollback', rollback_from }),
+    // It is known, but not live.
+    works: 409,
   },
   'POST /pipelines/{id}/plan servers.0': {
     ids: servers,

@@ -95,7 +95,8 @@ test('a deploy shows what it ships, in both directions, per live release', async
   // Servers differ now: each group is compared with what it serves.
   await repository.branch('main', first)
   await repository.commit({ 'd.txt': 'd' }, { message: 'Add d' })
-  const three = await changesOf((await completed(await run(pipelineId))).id)
+  const third = await completed(await run(pipelineId))
+  const three = await changesOf(third.id)
   assert.deepEqual(
     // biome-ignore lint/suspicious/noExplicitAny: the shape is asserted
     three.comparisons.map((one: any) => [
@@ -127,7 +128,8 @@ test('a deploy shows what it ships, in both directions, per live release', async
   assert.deepEqual(subjects(back.comparisons[0].commits), ['Move b'])
   assert.deepEqual(subjects(back.comparisons[0].removed_commits), ['Add d'])
 
-  const forward = await planOf(pipelineId, { type: 'rollback' })
+  const { release_name } = third.action_data
+  const forward = await planOf(pipelineId, { type: 'rollback', release_name })
   assert.deepEqual(subjects(forward[0].commits), ['Add d'])
 
   // Both answers are the same after later deploys.

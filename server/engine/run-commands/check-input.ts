@@ -30,7 +30,7 @@ export function checkInput(input: RunInput, { application }: RunnablePipeline): 
   const errors = new FieldErrors()
   if (application) checkSource(input, application.defaultBranch, errors)
   else {
-    const fields = ['type', 'source_type', 'source_ref', 'release_name'] as const
+    const fields = ['type', 'source_type', 'source_ref', 'release_name', 'rollback_from'] as const
     rejectFields(input, fields, 'is only for deploy pipelines', errors)
   }
   checkVariables(input.variables ?? {}, errors)
@@ -56,7 +56,8 @@ function rejectFields(
 
 function checkSource(input: RunInput, defaultBranch: string, errors: FieldErrors): void {
   const { type = 'deploy', source_type, source_ref } = input
-  if (type !== 'rollback') rejectFields(input, ['release_name'], 'is only for rollbacks', errors)
+  if (type !== 'rollback')
+    rejectFields(input, ['release_name', 'rollback_from'], 'is only for rollbacks', errors)
   if (type !== 'deploy') {
     const message = `cannot be set: a ${type} uses an earlier release`
     rejectFields(input, ['source_type', 'source_ref'], message, errors)

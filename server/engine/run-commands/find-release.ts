@@ -5,42 +5,34 @@ import type { Commit } from '#platform/database/tables.ts'
 import { nearest } from '#platform/nearest.ts'
 import type { DeployedApplication } from './load-pipeline.ts'
 
-/** A release that was made before, and the commit that it was made of. */
-export type EarlierRelease = { commit: Commit & { hash: string }; releaseName: string | null }
+/** A release that was made before, the commit that it was made of, and the action that made it. */
+export type EarlierRelease = { actionId: number; commit: Commit & { hash: string }; releaseName: string }
 
 /** Of an action's release: no server took it back. Good releases of before count, until a rollback to them fails. */
 const isGood = (applicationId: number, name: RawBuilder<unknown> = sql`actions.release_name`) =>
   sql`not ${wasReverted(sql`${applicationId}`, name)}`
 
-/** Undefined when nothing was deployed yet. */
-export async function findLiveRelease(
-  db: Database,
-  { liveActionId }: DeployedApplication,
-): Promise<EarlierRelease | undefined> {
-  if (liveActionId === null) return undefined
-  const { rows } = await sql<EarlierRelease>`
-    select commit, release_name as "releaseName" from actions
-    where id = ${liveActionId} and commit ->> 'hash' is not null`.execute(db)
-  return rows[0]
-}
+/** Names sort in the order of releases, runs almost: those that ran at the same time may have been faster. */
+const NEWEST = 20
 
-/** The last one that was live before the live one. After a rollback that is the one that was rolled back. */
+/** The newest one that is older than the live one, by its name, and whose run completed. */
 export async function findReleaseBefore(
   db: Database,
   application: DeployedApplication,
-  live: EarlierRelease,
+  live: string,
 ): Promise<EarlierRelease | undefined> {
   const { rows } = await sql<EarlierRelease>`
-    select earlier.commit, earlier.release_name as "releaseName"
+    select earlier.id as "actionId", earlier.commit, earlier.release_name as "releaseName"
     from pipelines p
     cross join lateral (
       select id, commit, release_name from actions
-      where pipeline_id = p.id and status = 'completed' and release_name <> ${live.releaseName ?? ''}
-        and commit ->> 'hash' is not null and ${isGood(application.id)}
-      order by id desc limit 1
+      where pipeline_id = p.id and status = 'completed' and release_name < ${live} collate "C"
+        and commit ->> 'hash' is not null and deployment ->> 'type' is distinct from 'rollback'
+        and ${isGood(application.id)}
+      order by id desc limit ${NEWEST}
     ) as earlier
     where p.application_id = ${application.id} and p.operation = 'deploy'
-    order by earlier.id desc limit 1`.execute(db)
+    order by earlier.release_name collate "C" desc, earlier.id limit 1`.execute(db)
   return rows[0]
 }
 
@@ -54,7 +46,7 @@ export async function findRelease(
   name: string,
 ): Promise<EarlierRelease | undefined> {
   const { rows } = await sql<EarlierRelease>`
-    select a.commit, a.release_name as "releaseName"
+    select a.id as "actionId", a.commit, a.release_name as "releaseName"
     from (
       select id from actions where release_name = ${name} and status = 'completed'
       union
@@ -67,27 +59,27 @@ export async function findRelease(
     where a.commit ->> 'hash' is not null and a.release_name is not null
       and ${isGood(application.id, sql`a.release_name`)}
       and p.application_id = ${application.id} and p.operation = 'deploy'
-    order by a.id desc limit 1`.execute(db)
+    order by a.id limit 1`.execute(db)
   return rows[0]
 }
 
 const RECENT = 100
 const SHOWN = 3
 
-/** Why a name is not one to roll back to, with the recent names that resemble it most. */
+/** Why a name is not one to roll back to, with the recent names that resemble it most. `live`: null when servers differ. */
 export async function describeUnknownRelease(
   db: Database,
   application: DeployedApplication,
-  live: EarlierRelease,
+  live: string | null,
   name: string,
 ): Promise<string> {
-  if (name === live.releaseName) return 'is the live release; name an earlier one'
+  if (name === live) return 'is the live release; name an earlier one'
   const { rows } = await sql<{ name: string }>`
     select recent.release_name as name
     from pipelines p
     cross join lateral (
       select id, release_name from actions
-      where pipeline_id = p.id and status = 'completed' and release_name <> ${live.releaseName ?? ''}
+      where pipeline_id = p.id and status = 'completed' and release_name <> ${live ?? ''}
         and commit ->> 'hash' is not null and ${isGood(application.id)}
       order by id desc limit ${RECENT}
     ) as recent

@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { liveActionOf } from '#model/actions/related.ts'
 import { loadDefinitions } from '#model/pipelines/plan.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Deployment } from '#platform/database/tables.ts'
@@ -12,7 +11,6 @@ export type DeployedApplication = {
   repository: string
   defaultBranch: string
   provider: string | null
-  liveActionId: number | null
 }
 
 export async function loadPipeline(db: Database, id: number) {
@@ -20,8 +18,7 @@ export async function loadPipeline(db: Database, id: number) {
   if (!definition) return undefined
   const { rows } = await sql<DeployedApplication & { credentialId: number | null }>`
     select application.id, application.repository, application.default_branch as "defaultBranch",
-      ${liveActionOf(sql`application.id`)} as "liveActionId", application.credential_id as "credentialId",
-      credential.provider_code as provider
+      application.credential_id as "credentialId", credential.provider_code as provider
     from pipelines p
     join applications application on application.id = p.application_id
     left join credentials credential on credential.id = application.credential_id

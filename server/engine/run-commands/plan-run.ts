@@ -6,21 +6,27 @@ import { loadSteps, presentSteps } from '#model/pipelines/steps.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { ReasonCode } from '#platform/database/tables.ts'
+import type { Commit, ReasonCode } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { reasonName } from '#platform/vocabulary.ts'
 import type { PlannedDeploy } from './plan-changes.ts'
+import type { DeploySource, Rollback } from './resolve-source.ts'
 import type { RunInput, RunPlan } from './schemas.ts'
-import { BUSY, type DeploySource, type ResolvedRun, resolveRun } from './start-run.ts'
+import { BUSY, type ResolvedRun, resolveRun } from './start-run.ts'
 
 type PlanOutcome =
   /** `deploy`: null for other operations. */
   { kind: 'planned'; plan: RunPlan; deploy: PlannedDeploy | null } | HttpProblem
 
 /** What a run would do now, with the same checks. Starts nothing, and locks nothing. */
-export function planPipeline(db: Database, pipelineId: number, input: RunInput): Promise<PlanOutcome> {
+export function planPipeline(
+  db: Database,
+  pipelineId: number,
+  input: RunInput,
+  viewer: { seesActions: boolean },
+): Promise<PlanOutcome> {
   return db.transaction().execute(async (trx): Promise<PlanOutcome> => {
-    const resolved = await resolveRun(trx, pipelineId, input)
+    const resolved = await resolveRun(trx, pipelineId, input, viewer)
     if (resolved.kind !== 'resolved') return resolved
     const { definition } = resolved.pipeline
     const plan = planRun(definition)
@@ -36,6 +42,7 @@ export function planPipeline(db: Database, pipelineId: number, input: RunInput):
         targets,
         comparisons: null,
         source: describeSource(resolved.source),
+        rollback: describeRollback(resolved.rollback, viewer),
         would_wait: reason,
         would_wait_human_readable: reason && reasonName(reason),
         variables: input.variables ?? {},
@@ -75,6 +82,24 @@ function describeSource({ deployment, commit, release_name }: DeploySource): Run
   if (!deployment) return null
   const { provider_name, ...source } = deployment
   return { ...source, commit_hash: commit?.hash ?? null, release_name }
+}
+
+function describeRollback(
+  rollback: Rollback | null,
+  { seesActions }: { seesActions: boolean },
+): RunPlan['rollback'] {
+  if (!rollback) return null
+  const { from, to } = rollback
+  const show = (releaseName: string, commit: Commit | null, actionId: number) => ({
+    release_name: releaseName,
+    commit_hash: commit?.hash ?? null,
+    commit_message: seesActions ? (commit?.message ?? null) : null,
+    action_id: seesActions ? actionId : null,
+  })
+  return {
+    from: from && show(from.releaseName, from.commit, from.actionIds[0]!),
+    to: show(to.releaseName, to.commit, to.actionId),
+  }
 }
 
 /**

@@ -93,7 +93,9 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
       },
     },
     async (request) => {
-      const { plan, deploy } = unwrap(await planPipeline(deps.db, request.params.id, request.body))
+      const { plan, deploy } = unwrap(
+        await planPipeline(deps.db, request.params.id, request.body, { seesActions: seesActions(request) }),
+      )
       if (!deploy || request.query.include !== 'changes' || !mayCompare(request)) return plan
       const release = comparing.acquire(callerOf(request).id)
       if (!release) return plan
@@ -199,8 +201,11 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
 
 /** Commits and files of any ref, with the application's credential: only for callers who could run it and then see the same. */
 function mayCompare(request: FastifyRequest): boolean {
-  const [caller, scope] = [callerOf(request), scopeOf(request)]
-  return can(caller, 'pipeline:run', scope) && can(caller, 'action:view', scope)
+  return can(callerOf(request), 'pipeline:run', scopeOf(request)) && seesActions(request)
+}
+
+function seesActions(request: FastifyRequest): boolean {
+  return can(callerOf(request), 'action:view', scopeOf(request))
 }
 
 function environmentOf(request: FastifyRequest): number {
@@ -209,7 +214,8 @@ function environmentOf(request: FastifyRequest): number {
 
 function requesterOf(request: FastifyRequest): Requester {
   const { id, name, email } = callerOf(request)
-  return { id, name, email, address: request.ip, origin: originOf(request) }
+  const origin = originOf(request)
+  return { id, name, email, address: request.ip, origin, seesActions: seesActions(request) }
 }
 
 /** Reads a run for the user who has just started or cancelled it. */

@@ -10,8 +10,11 @@ import {
   Exactly,
   Id,
   idOf,
+  idOrNullOf,
   named,
+  namedObject,
   ref,
+  refOrNull,
   TextOrNull,
   Word,
 } from '#platform/http/schemas.ts'
@@ -29,7 +32,7 @@ export const runBody = Exactly(
     type: Type.Optional(
       Word(['deploy', 'redeploy', 'rollback'] as const, {
         description:
-          'Deploy pipelines only. `redeploy` deploys the commit of the live release again, `rollback` returns to the release before it, or to `release_name`. Default: `deploy`.',
+          'Deploy pipelines only. `redeploy` deploys the commit that is live on the servers again, `rollback` returns to the newest release before it, or to `release_name`. Default: `deploy`.',
       }),
     ),
     release_name: Type.Optional(
@@ -37,8 +40,14 @@ export const runBody = Exactly(
         minLength: 1,
         maxLength: 64,
         description:
-          'For a rollback: the release to return to, one that completed before. Default: the one before the live release.',
+          'For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or it is not known what is live on one of them.',
       }),
+    ),
+    rollback_from: Type.Optional(
+      described(
+        Id,
+        'For a rollback: the run to undo, an action of the application. If it is live on none of the servers, nothing is started: 409 `nothing_to_roll_back`. Default: whatever is live.',
+      ),
     ),
     source_type: Type.Optional(
       Word(['branch', 'tag', 'commit'] as const, { description: 'For a deploy. Default: `branch`.' }),
@@ -77,6 +86,26 @@ const source = {
   release_name: TextOrNull({ description: 'The release to return to; null unless it is a rollback.' }),
 }
 
+const rollbackReleaseSchema = namedObject('RollbackRelease', {
+  release_name: Type.String({ description: 'The name of the release.' }),
+  commit_hash: TextOrNull({ description: 'The full hash of its commit; null when it is not known.' }),
+  commit_message: TextOrNull({
+    description: 'The commit message; null when unknown, and for callers without `action:view`.',
+  }),
+  action_id: idOrNullOf(
+    'action that made it live, or, of the release to return to, made it',
+    'null for callers without `action:view`',
+  ),
+})
+
+const rollbackSchema = namedObject('PlannedRollback', {
+  from: described(
+    refOrNull(rollbackReleaseSchema),
+    'What is live on the servers; null when they have different live releases, or it is not known what one of them serves.',
+  ),
+  to: described(ref(rollbackReleaseSchema), 'What would be live instead.'),
+})
+
 /** What a run would do. */
 export const runPlanSchema = named(
   'RunPlan',
@@ -106,6 +135,7 @@ export const runPlanSchema = named(
       description:
         'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
     }),
+    rollback: described(refOrNull(rollbackSchema), 'What a rollback would undo; null for other runs.'),
     would_wait: Type.Unsafe<ReasonCode | null>({
       type: ['string', 'null'],
       description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',
@@ -122,6 +152,8 @@ export const runPlanSchema = named(
     variables: AnyObject({ description: 'The variables of the run, by name.' }),
   }),
 )
+
+export const runSchemas = [rollbackReleaseSchema, rollbackSchema, runPlanSchema]
 
 export type RunPlan = Static<typeof runPlanSchema>
 export type RunInput = Static<typeof runBody>

@@ -6,16 +6,8 @@ import { isEnd } from '#model/actions/status.ts'
 import { type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import type { Commit, Deployment } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { checkInput, findUnknownServers, sourceOf } from './check-input.ts'
-import {
-  describeUnknownRelease,
-  type EarlierRelease,
-  findLiveRelease,
-  findRelease,
-  findReleaseBefore,
-} from './find-release.ts'
+import { checkInput, findUnknownServers } from './check-input.ts'
 import {
   type DeployedApplication,
   deploymentOf,
@@ -23,21 +15,26 @@ import {
   onServers,
   type RunnablePipeline,
 } from './load-pipeline.ts'
+import {
+  type DeploySource,
+  findUnknownRun,
+  NO_SOURCE,
+  type ResolvedSource,
+  resolveSource,
+} from './resolve-source.ts'
 import type { RunInput } from './schemas.ts'
 
 export type RunDeps = { db: Database; enqueue: Enqueue }
 
-/** The user who starts a run, and from where. */
-export type Requester = { id: number; name: string; email: string; address: string; origin: string | null }
-
-/** What a deploy uses; all null for other operations. */
-export type DeploySource = {
-  deployment: Deployment | null
-  commit: Commit | null
-  release_name: string | null
+/** The user who starts a run, from where, and whether they may view actions of its environment. */
+export type Requester = {
+  id: number
+  name: string
+  email: string
+  address: string
+  origin: string | null
+  seesActions: boolean
 }
-
-const NO_SOURCE: DeploySource = { deployment: null, commit: null, release_name: null }
 
 /** What distinguishes a run from other runs of its pipeline by the same user. */
 type RunDetails = Omit<Start, 'credential_id' | keyof ReturnType<typeof newStart>>
@@ -52,7 +49,7 @@ export function runPipeline(
   requester: Requester,
 ): Promise<StartOutcome> {
   return db.transaction().execute(async (trx): Promise<StartOutcome> => {
-    const resolved = await resolveRun(trx, pipelineId, input)
+    const resolved = await resolveRun(trx, pipelineId, input, requester)
     if (resolved.kind !== 'resolved') return resolved
     return startRun(trx, enqueue, resolved.pipeline, requester, {
       ...resolved.source,
@@ -68,64 +65,25 @@ export function runPipeline(
 }
 
 /** What a run would consist of: the pipeline with the servers to run on, and the source of a deploy. */
-export type ResolvedRun = { kind: 'resolved'; pipeline: RunnablePipeline; source: DeploySource }
+export type ResolvedRun = { kind: 'resolved'; pipeline: RunnablePipeline } & ResolvedSource
 
+/** `seesActions`: of the environment. */
 export async function resolveRun(
   db: Database,
   pipelineId: number,
   input: RunInput,
+  viewer: { seesActions: boolean },
 ): Promise<ResolvedRun | HttpProblem> {
-  const pipeline = await loadPipeline(db, pipelineId)
-  if (!pipeline) return { kind: 'gone' }
-  const unknown = findUnknownServers(input, pipeline)
+  const all = await loadPipeline(db, pipelineId)
+  if (!all) return { kind: 'gone' }
+  const unknown = { ...findUnknownServers(input, all), ...(await findUnknownRun(db, input, all, viewer)) }
   if (Object.keys(unknown).length > 0) return { kind: 'unknown', errors: unknown }
-  const errors = checkInput(input, pipeline)
+  const errors = checkInput(input, all)
   if (Object.keys(errors).length > 0) return { kind: 'invalid', errors }
-  const source = pipeline.application ? await resolveSource(db, input, pipeline.application) : NO_SOURCE
-  if ('kind' in source) return source
-  return { kind: 'resolved', pipeline: input.servers ? onServers(pipeline, input.servers) : pipeline, source }
+  const pipeline = input.servers ? onServers(all, input.servers) : all
+  const resolved = await resolveSource(db, input, pipeline)
+  return 'kind' in resolved ? resolved : { kind: 'resolved', pipeline, ...resolved }
 }
-
-async function resolveSource(
-  db: Database,
-  input: RunInput,
-  application: DeployedApplication,
-): Promise<DeploySource | HttpProblem> {
-  const { type = 'deploy' } = input
-  if (type === 'deploy') {
-    const deployment = deploymentOf(application, type, sourceOf(input, application.defaultBranch))
-    return { ...NO_SOURCE, deployment }
-  }
-  const live = await findLiveRelease(db, application)
-  if (!live) return conflict(`The application has no live release, so there is nothing to ${VERBS[type]}.`)
-  const earlier = type === 'redeploy' ? live : await findRollback(db, application, live, input.release_name)
-  if ('kind' in earlier) return earlier
-  const { commit, releaseName } = earlier
-  return {
-    deployment: deploymentOf(application, type, { source_type: 'commit', source_ref: commit.hash }),
-    commit,
-    release_name: type === 'rollback' ? releaseName : null,
-  }
-}
-
-/** The release that was named, or the one before the live one. */
-async function findRollback(
-  db: Database,
-  application: DeployedApplication,
-  live: EarlierRelease,
-  name: string | undefined,
-): Promise<EarlierRelease | HttpProblem> {
-  if (name === undefined) {
-    const before = await findReleaseBefore(db, application, live)
-    return before ?? conflict('The application has no release before the live one to roll back to.')
-  }
-  const named = name === live.releaseName ? undefined : await findRelease(db, application, name)
-  if (named) return named
-  const message = await describeUnknownRelease(db, application, live, name)
-  return { kind: 'invalid', errors: { release_name: [message] } }
-}
-
-const VERBS = { redeploy: 'redeploy', rollback: 'roll back' }
 
 /** Starts a run on all servers of the definition, with the runs that follow it, and enqueues it. */
 async function startRun(

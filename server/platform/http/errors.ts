@@ -18,6 +18,9 @@ export const ERROR_CODES = {
   not_acceptable: 406,
   request_timeout: 408,
   conflict: 409,
+  nothing_to_roll_back: 409,
+  live_releases_differ: 409,
+  live_unknown: 409,
   precondition_failed: 412,
   too_large: 413,
   uri_too_long: 414,
@@ -31,6 +34,11 @@ export const ERROR_CODES = {
 } as const
 
 export type ErrorCode = keyof typeof ERROR_CODES
+
+/** Codes of conflicts that a program may want to tell from others. */
+export type ConflictCode = {
+  [Code in ErrorCode]: (typeof ERROR_CODES)[Code] extends 409 ? Code : never
+}[ErrorCode]
 
 /** A response other than success. Thrown by routes and checks; `replyWithError` sends it. */
 export class ApiError extends Error {

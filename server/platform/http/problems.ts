@@ -1,4 +1,4 @@
-import { ApiError, invalid, notFound } from './errors.ts'
+import { ApiError, type ConflictCode, invalid, notFound } from './errors.ts'
 import type { ErrorsByField } from './validation.ts'
 
 /** Why a request was not carried out; nothing was stored. The message is written where the rule is. */
@@ -8,7 +8,7 @@ export type HttpProblem =
   | { kind: 'unknown'; errors: ErrorsByField }
   | { kind: 'forbidden'; reason: string }
   | { kind: 'invalid'; errors: ErrorsByField }
-  | { kind: 'conflict'; reason: string; errors?: ErrorsByField }
+  | { kind: 'conflict'; reason: string; errors?: ErrorsByField; code?: ConflictCode }
   /** `If-Match` names another version than the stored one. */
   | { kind: 'changed-meanwhile' }
 
@@ -25,7 +25,7 @@ const RESPONSES: {
   unknown: ({ errors }) => new ApiError('not_found', UNKNOWN_OBJECT, { errors }),
   forbidden: ({ reason }) => new ApiError('forbidden', reason),
   invalid: ({ errors }) => invalid(errors),
-  conflict: ({ reason, errors }) => new ApiError('conflict', reason, { errors }),
+  conflict: ({ reason, errors, code = 'conflict' }) => new ApiError(code, reason, { errors }),
   'changed-meanwhile': () =>
     new ApiError('precondition_failed', 'It has changed since you read it. Read it again and retry.'),
 }

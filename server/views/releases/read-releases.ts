@@ -3,7 +3,6 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { loadActionRefs } from '#model/actions/action-refs.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
-import { liveActionOf } from '#model/actions/related.ts'
 import { wasReverted } from '#model/actions/reverted-releases.ts'
 import type { ActionRef } from '#model/actions/schemas.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
@@ -92,18 +91,31 @@ type DiskRow = {
   commit: Commit | null
 }
 
-/** What is on the disks of the servers that are linked to an application, as of the last deploy to each. */
+/**
+ * What is on the disks of the servers that are linked to an application, as of the last deploy to each. A rollback returns to
+ * what is live on all of them in vain; if they differ, or one is unknown, it may return to what some of them serve.
+ */
 export async function readReleases(deps: EmbedDeps, viewer: Viewer, id: number): Promise<ServerReleases[]> {
   const { rows } = await sql<{ server: Server; releases: DiskRow[] }>`
-    with newest as (select release_name from actions where id = ${liveActionOf(sql`${id}::bigint`)})
+    with live_names as (
+      select distinct coalesce(a.release_name, live.release_name) as name
+      from application_servers link
+      join live_releases live on live.application_id = link.application_id and live.server_id = link.server_id
+      join actions a on a.id = live.action_id
+      where link.application_id = ${id}
+    ), some_unknown as (
+      select from application_servers link
+      join unknown_live_releases unknown using (application_id, server_id)
+      where link.application_id = ${id}
+    )
     select json_build_object('id', s.id, 'name', s.name) as server, coalesce((
       select json_agg(json_build_object('release_name', d.release_name, 'size_bytes', d.size_bytes,
         'live', live.release_name is not null, 'was_live', d.was_live, 'reverted', d.reverted,
         'can_roll_back', d.was_live and not ${wasReverted(sql`d.application_id`, sql`a.release_name`)}
-          and coalesce(newest.release_name not in (d.release_name, a.release_name), false),
+          and (exists (select from live_names where name not in (d.release_name, a.release_name))
+            or (exists (select from some_unknown) and a.id is not null)),
         'recorded_at', d.recorded_at, 'action_id', a.id, 'commit', a.commit) order by d.release_name desc)
       from releases_on_disk d
-      left join newest on true
       left join live_releases live on live.application_id = d.application_id and live.server_id = d.server_id
         and live.release_name = d.release_name
       left join lateral (

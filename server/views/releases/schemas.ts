@@ -99,7 +99,8 @@ const releaseSchema = namedObject('Release', {
     description: 'Whether it was taken back because a step after its activation failed.',
   }),
   can_roll_back: Type.Boolean({
-    description: 'Whether `type: rollback` with this `release_name` can start.',
+    description:
+      'Whether `type: rollback` with this `release_name` can start on all servers: it was live, was not reverted, and is not what all of them serve.',
   }),
   recorded_at: described(Timestamp, 'When the deploy that made it began to copy it.'),
 })

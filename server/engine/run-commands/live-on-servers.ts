@@ -1,0 +1,57 @@
+import { sql } from 'kysely'
+import { knownBaseline, readBaselines } from '#model/actions/changes.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { Commit } from '#platform/database/tables.ts'
+
+type Server = { id: number; name: string }
+
+/** A release that is live on servers of a run. */
+export type LiveRelease = {
+  /** That of the action: a server knows the release by another name if it had to be built again there. */
+  releaseName: string
+  commit: Commit | null
+  /** The actions that made it live, newest first: several if a rollback brought it to some of the servers. */
+  actionIds: number[]
+  servers: Server[]
+}
+
+/** What the servers of a run serve. Those where nothing is live are in neither list. */
+export type LiveOnServers = {
+  /** Newest first. */
+  releases: LiveRelease[]
+  /** Servers where it is not known what is live. */
+  unknown: Server[]
+}
+
+/** Redeploys and rollbacks learn what is live only here. */
+export async function readLiveOn(
+  db: Database,
+  applicationId: number,
+  servers: readonly Server[],
+): Promise<LiveOnServers> {
+  const ids = servers.map(({ id }) => id)
+  const baselines = await readBaselines(db, applicationId, ids)
+  const known = servers.flatMap((server) => {
+    const baseline = knownBaseline(baselines.get(server.id) ?? null)
+    return baseline ? [{ server, baseline }] : []
+  })
+  const { rows } = await sql<{ id: number; releaseName: string | null; commit: Commit | null }>`
+    select id, release_name as "releaseName", commit from actions
+    where id = any(${known.map(({ baseline }) => baseline.actionId)}::bigint[])`.execute(db)
+  const actions = new Map(rows.map((row) => [row.id, row]))
+  const live = known.map(({ server, baseline }) => {
+    const { id: actionId, releaseName, commit } = actions.get(baseline.actionId)!
+    return { server, actionId, commit, releaseName: releaseName ?? baseline.releaseName }
+  })
+  const releases = [...Map.groupBy(live, ({ releaseName }) => releaseName)].map(([releaseName, ones]) => ({
+    releaseName,
+    commit: ones[0]!.commit,
+    actionIds: [...new Set(ones.map(({ actionId }) => actionId))].sort((a, b) => b - a),
+    servers: ones.map(({ server }) => server),
+  }))
+  const isKnown = new Set(known.map(({ server }) => server))
+  return {
+    releases: releases.sort((one, other) => other.actionIds[0]! - one.actionIds[0]!),
+    unknown: servers.filter((server) => baselines.has(server.id) && !isKnown.has(server)),
+  }
+}
