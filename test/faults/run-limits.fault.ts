@@ -19,7 +19,8 @@ import { until } from '#test/support/until.ts'
 
 const all = { after }
 /** Before the workers: commands do not see what is mounted after them. Null: only root can mount. */
-const smallDisk = process.getuid!() === 0 ? await mountDisk(110) : null
+const [smallDisk, fullDisk] =
+  process.getuid!() === 0 ? [await mountDisk(110), await mountDisk(110)] : [null, null]
 
 const world = await openRunWorld(all, { roles: ['api', 'worker', 'worker'] })
 const { makeCustom, makeDeployable, makeHook, fire, run, completed, endedWith, logOf, db } = world
@@ -249,6 +250,31 @@ suite('limits', { concurrency: true }, () => {
       assert.match(await logOf(third.id, 'check-app-environment'), /Only \d+ MiB are free .* free some space/)
     },
   )
+
+  underRoot('a rollback on a full disk switches, and demands space only where it has to fetch', async (t) => {
+    const disk = fullDisk!
+    const repository = await makeRepository(t, { files: { n: '1' } })
+    const server = { ...world.newLocalServer(), root_directory: disk }
+    const shop = await makeDeployable({ repository: repository.address, servers: [server] })
+    const [base] = shop.bases as [string]
+    const first = await completed(await run(shop.pipelineId))
+    await repository.commit({ n: '2' })
+    const second = await completed(await run(shop.pipelineId))
+    const fill = ['if=/dev/zero', `of=${join(disk, 'ballast')}`, 'bs=64k']
+    assert.throws(() => execFileSync('dd', fill, { stdio: 'ignore' }))
+    await completed(await run(shop.pipelineId, { type: 'rollback', rollback_from: second.id }))
+    assert.equal(await liveRelease(base), first.action_data.release_name)
+
+    const { release_name } = second.action_data
+    await rm(join(base, 'releases', release_name), { recursive: true })
+    const third = await endedWith('FAILED', await run(shop.pipelineId, { type: 'rollback', release_name }))
+    assert.match(await logOf(third.id, 'check-app-environment'), /^Free disk space: 0 MiB$/m)
+    assert.match(
+      await logOf(third.id, 'get-new-release'),
+      /is no longer on the server: building it again\.\n.*\nOnly 0 MiB are free .* free some space/,
+    )
+    assert.equal(await liveRelease(base), first.action_data.release_name)
+  })
 })
 
 test('no process is left running', () => world.nothingRuns())

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import type { Repositories } from '#adapters/repositories/repositories.ts'
 import type { Agreement } from '#adapters/repositories/resolve.ts'
 import type { Submodule } from '#adapters/repositories/submodule-paths.ts'
+import { demandSpace } from '#model/deploy/free-space.ts'
 import { extractRelease, finishRelease, takeLock } from '#model/deploy/get-new-release.ts'
 import { freeReleaseName } from '#model/deploy/layout.ts'
 import {
@@ -39,6 +40,8 @@ export const attemptOf = ({ run, attempt }: StepContext) => ({
   number: attempt.attempt,
 })
 
+export const isRollback = ({ deployment }: Pick<Run, 'deployment'>) => deployment?.type === 'rollback'
+
 /** The built-in step that brings a release to the server: found there (rollback), or fetched and unpacked. */
 export function createGetNewRelease(deps: { db: Database; repositories: Repositories }): StepHandler {
   const { db, repositories } = deps
@@ -46,7 +49,7 @@ export function createGetNewRelease(deps: { db: Database; repositories: Reposito
     const { run, attempt } = context
     const locked = await runCommand(context, takeLock(baseOf(run), attemptOf(context)))
     if (locked.kind !== 'done') return locked
-    if (run.deployment?.type === 'rollback' && run.releaseName !== null) {
+    if (isRollback(run) && run.releaseName !== null) {
       const found = await findReleases(context)
       if ('kind' in found) return found
       if (canActivateAgain(found, run.releaseName)) {
@@ -57,6 +60,8 @@ export function createGetNewRelease(deps: { db: Database; repositories: Reposito
         return DONE
       }
       await context.line(`Release ${run.releaseName} is no longer on the server: building it again.`)
+      const space = await runCommand(context, demandSpace(baseOf(run)))
+      if (space.kind !== 'done') return space
     }
     const resolved = await resolve(db, repositories, context)
     if ('kind' in resolved) return resolved

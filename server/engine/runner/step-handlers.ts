@@ -15,7 +15,7 @@ import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import { checkHealth } from './check-health.ts'
-import { attemptOf, createGetNewRelease, findReleases } from './get-new-release.ts'
+import { attemptOf, createGetNewRelease, findReleases, isRollback } from './get-new-release.ts'
 import { diskOf } from './mark-live.ts'
 import { findUnmeasured, hideReleases, recordSizes, replaceReleases } from './releases-on-disk.ts'
 import {
@@ -76,7 +76,9 @@ async function checkEnvironment(db: Database, context: StepContext): Promise<Ste
   await noteVersion(db, context)
   const output = withoutLiveLine(context.write)
   const { onOutput } = output
-  const outcome = await runCommand(context, { ...checkAppEnvironment(disk.base), onOutput })
+  // A rollback may find its release on the server: get-new-release demands the space if it has to fetch.
+  const space = isRollback(run) ? { minFreeMiB: 0 } : {}
+  const outcome = await runCommand(context, { ...checkAppEnvironment(disk.base, space), onOutput })
   await output.end()
   const reading = output.reading()
   if (!reading || signal.aborted) return outcome

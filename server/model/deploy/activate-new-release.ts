@@ -32,9 +32,17 @@ before=none
 read_mark "$before"
 [[ $mark_run == "$GANTRY_RUN" ]] && before=$mark_before
 [[ $before == "$GANTRY_RELEASE" ]] && before=none
+mark=$state/activated/$GANTRY_RELEASE
+set_mark() {
+  printf '%s\\n' "$1" > "$state/mark.next" && mv -fT -- "$state/mark.next" "$mark" && return
+  # A full disk has no room for another file: it replaces the first line, the only one that is read.
+  rm -f -- "$state/mark.next"
+  [[ -s $mark ]] && printf '%s\\n' "$1" 1<> "$mark"
+}
+mkdir -p -- "$state/reverted" 2>/dev/null
 {
-  mkdir -p -- "$state/activated" "$state/reverted" && rm -f -- "$state/back" "$state/reverted/$GANTRY_RELEASE" &&
-    printf '%s %s\\n' "$GANTRY_RUN" "$before" > "$state/activated/$GANTRY_RELEASE" &&
+  mkdir -p -- "$state/activated" && rm -f -- "$state/back" "$state/reverted/$GANTRY_RELEASE" &&
+    set_mark "$GANTRY_RUN $before" &&
     if [[ $before =~ ${RELEASE_NAME} ]]; then ln -s -- "releases/$before" "$state/back"; fi
 } 2>/dev/null ||
   fail "Cannot write to $state: the disk may be full, or the account has no write access."

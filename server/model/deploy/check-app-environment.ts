@@ -1,7 +1,6 @@
+import { FREE_SPACE, leastFree } from './free-space.ts'
 import type { DeployCommand } from './layout.ts'
 import { plainCommand } from './shell.ts'
-
-const MIN_FREE_MIB = 100
 
 /**
  * Step 1: creates the folders of the application, finds out early what would fail later, and prints a few facts.
@@ -9,9 +8,9 @@ const MIN_FREE_MIB = 100
  */
 export function checkAppEnvironment(
   base: string,
-  { minFreeMiB = MIN_FREE_MIB }: { minFreeMiB?: number } = {},
+  { minFreeMiB }: { minFreeMiB?: number } = {},
 ): DeployCommand {
-  return plainCommand(base, CHECK, { GANTRY_LEAST_FREE_MIB: String(minFreeMiB) })
+  return plainCommand(base, CHECK, leastFree(minFreeMiB))
 }
 
 const CHECK = `
@@ -47,24 +46,16 @@ fi
   fail "The account $account cannot write to $state/lock: give it write access there, then deploy again."
 flock -w 60 9 ||
   fail "flock cannot lock $state/lock: another deploy hangs, flock is not from util-linux, or the file system does not support locks."
+# Only with links, for which a full disk has room.
 probe=$state/probe
-rm -rf -- "$probe" && mkdir -- "$probe" && ln -s a "$probe/link" && ln -s b "$probe/next" &&
-  mv -T -- "$probe/next" "$probe/link" && [[ -L $probe/link && ! -L $probe/next ]] ||
+rm -rf -- "$probe" "$probe.next" && ln -s a "$probe" && ln -s b "$probe.next" &&
+  mv -T -- "$probe.next" "$probe" && [[ -L $probe && ! -L $probe.next ]] ||
   fail "Links cannot be switched in $state: the disk may be full, or mv is not from GNU coreutils."
-rm -rf -- "$probe"
+rm -f -- "$probe"
 exec 9>&-
 
 say "Server $host, account $account, folder $GANTRY_BASE"
-free=$(df -Pk -- "$GANTRY_BASE" 2>/dev/null)
-if [[ $free =~ [[:space:]]([0-9]+)[[:space:]]+[0-9]+%[[:space:]] ]]; then
-  mib=$((10#\${BASH_REMATCH[1]} / 1024))
-  say "Free disk space: $mib MiB"
-  (( mib >= GANTRY_LEAST_FREE_MIB )) ||
-    fail "Only $mib MiB are free in $GANTRY_BASE, at least $GANTRY_LEAST_FREE_MIB MiB are needed: free some space, then deploy again."
-else
-  say "Free disk space: unknown"
-fi
-if [[ -L $current ]]; then
+${FREE_SPACE}if [[ -L $current ]]; then
   live=$(readlink -- "$current")
   say "Live release: \${live##*/}"
 else

@@ -96,9 +96,13 @@ fi
 # Long enough ago, no attempt of a run can still be on its way.
 (( \${#lines[@]} > 100 )) && lines=("\${lines[@]:\${#lines[@]}-100}")
 lines+=("$GANTRY_RUN $GANTRY_ATTEMPT")
-{
-  printf '%s\\n' "\${lines[@]}" > "$state/attempt.next" && mv -fT -- "$state/attempt.next" "$state/attempt"
-} 2>/dev/null ||
+write_attempts() {
+  printf '%s\\n' "\${lines[@]}" > "$state/attempt.next" && mv -fT -- "$state/attempt.next" "$state/attempt" && return
+  # A full disk has no room for another file, but for one more line.
+  rm -f -- "$state/attempt.next"
+  [[ -s $state/attempt ]] && printf '\\n%s\\n' "$GANTRY_RUN $GANTRY_ATTEMPT" >> "$state/attempt"
+}
+write_attempts 2>/dev/null ||
   fail "Cannot write $state/attempt: the disk may be full, or the account has no write access."
 
 # Set aside under the lock, removed without it: by then the next attempt may be unpacking.
