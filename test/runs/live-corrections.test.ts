@@ -234,4 +234,22 @@ suite('while it is unknown', () => {
     const { body } = await ask('GET', `/applications/${shop.applicationId}/live?contains=${hash}`)
     assert.deepEqual([body[0].contains, body[0].contains_reason], [null, 'live_unknown'])
   })
+
+  test('what may be live on a server is not removed by the deploy that finds it so', async () => {
+    const shop = await makeShop({ deploys: 2, keep: 2 })
+    const [first, second] = shop.runs.map(({ release }) => release) as [string, string]
+    await completed(await run(shop.pipelineId, { type: 'rollback', release_name: first }))
+    await db
+      .updateTable('applications')
+      .set({ deployments_keep: 1 })
+      .where('id', '=', shop.applicationId)
+      .execute()
+    await shop.pointTo('/nowhere')
+    const { id } = await shop.deploy('3')
+    assert.doesNotMatch(await logOf(id, 'get-new-release'), /Removed/)
+    assert.match(
+      await logOf(id, 'remove-old-releases'),
+      new RegExp(`Removed: ${first}\\nRemoved: ${second}\\n`),
+    )
+  })
 })

@@ -1,6 +1,6 @@
 // From a signed call to files on servers: Gantry as a separate process, real git, a real sshd.
 import assert from 'node:assert/strict'
-import { readFile, readlink, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, readlink, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
@@ -218,6 +218,51 @@ suite('runs', { concurrency: true }, () => {
         await completed(await run(shop.pipelineId, { type }))
         assert.equal(await liveFile(shop.bases[0]!, 'n'), '3')
       }
+    })
+
+    test('under revert_all the next deploy removes old releases, whatever is in its way, and never what it needs', async (t) => {
+      const repository = await makeRepository(t, { files: { n: '0' } })
+      const rollout = JSON.stringify({ batch: 1, max_failed: 0, on_failure: 'revert_all' })
+      const shop = await makeDeployable({
+        repository: repository.address,
+        servers: [world.newLocalServer()],
+        application: { deployments_keep: 1 },
+        pipeline: { on_failure: 'revert', rollout },
+      })
+      const [base] = shop.bases as [string]
+      const names: string[] = []
+      const last = (count: number) => names.slice(-count)
+      async function deploy() {
+        await repository.commit({ n: String(names.length) })
+        const { id, action_data } = await completed(await run(shop.pipelineId))
+        names.push(action_data.release_name)
+        assert.match(await logOf(id, 'remove-old-releases'), /^Postponed until the rollout has ended/)
+        return logOf(id, 'get-new-release')
+      }
+      for (let count = 1; count <= 3; count += 1) {
+        assert.doesNotMatch(await deploy(), /Removed/)
+        assert.deepEqual(await releasesIn(base), names)
+      }
+      // The live one and the one before it stay.
+      assert.match(await deploy(), new RegExp(`^Removed: ${names[0]}$`, 'm'))
+      assert.deepEqual(await releasesIn(base), last(3))
+      const { body } = await ask('GET', `/applications/${shop.applicationId}/releases`)
+      const listed = body[0].releases.map(({ release_name }: { release_name: string }) => release_name)
+      assert.deepEqual(listed, last(3).reverse())
+
+      // What cannot be removed does not prevent a deploy.
+      const obstacle = join(base, 'releases', `.${names[1]}.gone`)
+      await symlink('/nowhere', obstacle)
+      assert.match(await deploy(), /Cannot remove .*\nOld releases stay for now: .*\n(.*\n)*New release: /)
+      await unlink(obstacle)
+      assert.deepEqual(await releasesIn(base), last(4))
+
+      // A rollback removes neither the release that it returns to nor what it may have to go back to.
+      const [oldest, , before, live] = last(4) as [string, string, string, string]
+      const back = await completed(await run(shop.pipelineId, { type: 'rollback', release_name: oldest }))
+      assert.match(await logOf(back.id, 'get-new-release'), /^Release .* is still on the server/m)
+      assert.equal(await liveRelease(base), oldest)
+      assert.deepEqual(await releasesIn(base), [oldest, before, live])
     })
 
     test('a rollback from a release that failed after its activation goes to the one before it', async (t) => {

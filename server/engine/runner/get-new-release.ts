@@ -7,20 +7,17 @@ import type { Submodule } from '#adapters/repositories/submodule-paths.ts'
 import { demandSpace } from '#model/deploy/free-space.ts'
 import { extractRelease, finishRelease, takeLock } from '#model/deploy/get-new-release.ts'
 import { freeReleaseName } from '#model/deploy/layout.ts'
-import {
-  canActivateAgain,
-  type FoundReleases,
-  listReleases,
-  readReleases,
-} from '#model/deploy/remove-old-releases.ts'
+import { canActivateAgain } from '#model/deploy/remove-old-releases.ts'
 import { readSharedPaths } from '#model/deploy/shared-paths.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import type { Commit } from '#platform/database/tables.ts'
 import type { Run } from './load-run.ts'
+import { findReleases, pruneLeftovers } from './prune-releases.ts'
 import { recordChanges } from './record-changes.ts'
 import { recordRelease } from './releases-on-disk.ts'
 import {
+  attemptOf,
   baseOf,
   DONE,
   failed,
@@ -31,15 +28,6 @@ import {
   timedOut,
 } from './step.ts'
 
-/** The run on one target, as the server knows it. */
-export const runIdOf = ({ installation, targetId }: Run) => `${installation}-${targetId}`
-
-/** The attempt, as the lock on the server knows it. */
-export const attemptOf = ({ run, attempt }: StepContext) => ({
-  run: runIdOf(run),
-  number: attempt.attempt,
-})
-
 export const isRollback = ({ deployment }: Pick<Run, 'deployment'>) => deployment?.type === 'rollback'
 
 /** The built-in step that brings a release to the server: found there (rollback), or fetched and unpacked. */
@@ -49,6 +37,8 @@ export function createGetNewRelease(deps: { db: Database; repositories: Reposito
     const { run, attempt } = context
     const locked = await runCommand(context, takeLock(baseOf(run), attemptOf(context)))
     if (locked.kind !== 'done') return locked
+    const pruned = await pruneLeftovers(db, context, isRollback(run) ? run.releaseName : null)
+    if (pruned.kind !== 'done') return pruned
     if (isRollback(run) && run.releaseName !== null) {
       const found = await findReleases(context)
       if ('kind' in found) return found
@@ -165,18 +155,6 @@ async function unpack(
   const finished = await runCommand(context, finishRelease(...release, shared.paths))
   if (finished.kind === 'done') run.hasRelease = true
   return finished
-}
-
-export async function findReleases(context: StepContext): Promise<FoundReleases | StepOutcome> {
-  const output: Buffer[] = []
-  const command = {
-    ...listReleases(baseOf(context.run)),
-    onOutput: (chunk: Buffer) => void output.push(chunk),
-  }
-  const listed = await runCommand(context, command)
-  if (listed.kind !== 'done') return listed
-  const found = readReleases(Buffer.concat(output).toString())
-  return found ?? failed('FAILED', 'Could not list the releases on the server.')
 }
 
 /** Between the targets of an action: the first that finds the commit decides for all of them. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { ServerAddress } from '#adapters/executors/connect.ts'
 import { credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import { REVERT_RELEASE } from '#model/pipelines/built-in-steps.ts'
+import { revertsAll } from '#model/pipelines/reverts-all.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit, Deployment, HealthCheck, LiveBefore } from '#platform/database/tables.ts'
@@ -34,6 +35,8 @@ type Row = {
   /** The release is on the server. */
   hasRelease: boolean
   isActivated: boolean
+  /** `rollout.on_failure: revert_all`: what is done may still go back. */
+  revertsAll: boolean
   /** What was live before this target activated its release. The step that does so fills it in. */
   liveBefore: LiveBefore | null
   server: Omit<ServerAddress, 'privateKey'> & {
@@ -93,6 +96,7 @@ export async function loadRun(db: Database, box: SecretBox, targetId: number): P
       jsonb_path_exists(t.steps, '$[*] ? (@.name == "get-new-release" && @.status == "completed")') as "hasRelease",
       t.live_before is not null or jsonb_path_exists(t.steps,
         '$[*] ? (@.name == "activate-new-release" && @.status == "completed")') as "isActivated",
+      ${revertsAll('a', 'pipelines')} as "revertsAll",
       json_build_object('id', s.id, 'name', s.name, 'kind', s.provider_code, 'host', s.host, 'port', s.port,
         'loginName', s.login_name, 'hostKey', s.host_key, 'allowLoopback', s.allow_loopback, 'rootDirectory', s.root_directory,
         'credentialId', key.id, 'secret', encode(key.secret, 'hex')) as server,

@@ -5,11 +5,10 @@ import { type Settled, settle } from '#model/live/settle.ts'
 import { isSwitch } from '#model/pipelines/built-in-steps.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import { afterSettling, type Interruption } from './after-settling.ts'
-import { runIdOf } from './get-new-release.ts'
 import type { StepDefinition } from './load-run.ts'
 import { describeRelease, diskOf, markLive, markReverted, markUnknown } from './mark-live.ts'
 import type { RunningTarget, StepResult } from './running-target.ts'
-import { baseOf, DONE, failed, type StepOutcome } from './step.ts'
+import { baseOf, DONE, failed, runIdOf, type StepOutcome } from './step.ts'
 import { openStepLog, type StepLog } from './step-log.ts'
 
 // The steps that switch `current`. When one ends without an outcome, what the server serves is found out before anything

@@ -58,6 +58,18 @@ export async function recordRelease(
     values (${applicationId}, ${name}, ${serverId}) on conflict do nothing`.execute(db)
 }
 
+/** As the last list showed it. */
+export async function countOnDisk(db: Database, { applicationId, serverId }: Disk): Promise<number> {
+  const { count } = await db
+    .selectFrom('releases_on_disk')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('application_id', '=', applicationId)
+    .where('server_id', '=', serverId)
+    .where('on_disk', '=', true)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 /** Newest first. */
 export async function findUnmeasured(db: Database, { applicationId, serverId }: Disk): Promise<string[]> {
   const rows = await db

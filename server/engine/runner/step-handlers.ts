@@ -2,10 +2,8 @@ import type { Repositories } from '#adapters/repositories/repositories.ts'
 import { activateRelease, readLiveBefore } from '#model/deploy/activate-new-release.ts'
 import { checkAppEnvironment } from '#model/deploy/check-app-environment.ts'
 import { takeLock } from '#model/deploy/get-new-release.ts'
-import type { DeployCommand } from '#model/deploy/layout.ts'
 import { withoutLiveLine } from '#model/deploy/live-reading.ts'
 import { MEASURE_MS, measureReleases, readSizes } from '#model/deploy/measure-releases.ts'
-import { readRemoved, releasesToRemove, removeReleases } from '#model/deploy/remove-old-releases.ts'
 import { revertRelease } from '#model/deploy/revert-release.ts'
 import { applicationCommand } from '#model/deploy/shell.ts'
 import { checkLive } from '#model/live/check-live.ts'
@@ -15,13 +13,16 @@ import type { DeployStep } from '#model/pipelines/built-in-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import { checkHealth } from './check-health.ts'
-import { attemptOf, createGetNewRelease, findReleases, isRollback } from './get-new-release.ts'
+import { createGetNewRelease, isRollback } from './get-new-release.ts'
 import { diskOf } from './mark-live.ts'
-import { findUnmeasured, hideReleases, recordSizes, replaceReleases } from './releases-on-disk.ts'
+import { pruneReleases } from './prune-releases.ts'
+import { findUnmeasured, recordSizes } from './releases-on-disk.ts'
 import {
+  attemptOf,
   baseOf,
   DONE,
   failed,
+  runAndRead,
   runCommand,
   runCustomCommand,
   type StepContext,
@@ -109,19 +110,6 @@ async function activateNewRelease(db: Database, context: StepContext): Promise<S
   return outcome
 }
 
-/** What the command prints goes to the log, too. */
-async function runAndRead(context: StepContext, command: DeployCommand) {
-  const chunks: Buffer[] = []
-  const outcome = await runCommand(context, {
-    ...command,
-    onOutput(chunk) {
-      chunks.push(chunk)
-      return context.write(chunk)
-    },
-  })
-  return { outcome, output: Buffer.concat(chunks).toString() }
-}
-
 async function runApplicationCommand(
   context: StepContext,
   name: 'install-dependencies' | 'build-application',
@@ -138,29 +126,8 @@ async function runApplicationCommand(
 }
 
 async function removeOldReleases(db: Database, context: StepContext): Promise<StepOutcome> {
-  const { run } = context
-  const found = await findReleases(context)
-  if ('kind' in found) return found
-  const disk = diskOf(run)
-  await retryOutage(() => replaceReleases(db, disk, found.releases), context.signal)
-  const { deploymentsKeep } = run.application!
-  const names = releasesToRemove(found, deploymentsKeep)
-  if (names.length === 0) {
-    const count = found.releases.length
-    const kept =
-      count > deploymentsKeep
-        ? `${count} releases, one of them for going back`
-        : `${count} of up to ${deploymentsKeep} releases`
-    await context.line(`Nothing to remove: keeping ${kept}.`)
-  } else {
-    // Not all of them: one may be live by now, or another deploy has started and removes them.
-    const remove = removeReleases(baseOf(run), attemptOf(context), names)
-    const { outcome, output } = await runAndRead(context, remove)
-    if (outcome.kind === 'stopped') return outcome
-    await retryOutage(() => hideReleases(db, disk, readRemoved(output)), context.signal)
-    if (outcome.kind !== 'done') return outcome
-  }
-  return measureNewReleases(db, context, disk)
+  const pruned = await pruneReleases(db, context)
+  return pruned.kind === 'done' ? measureNewReleases(db, context, diskOf(context.run)) : pruned
 }
 
 /** The step is done even if they cannot be measured. */

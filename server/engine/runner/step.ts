@@ -58,6 +58,19 @@ export async function runCommand(context: StepContext, command: Command): Promis
   return outcomeOf(await execute(context, { timeoutMs, ...command }), context.step)
 }
 
+/** What the command prints goes to the log, too. */
+export async function runAndRead(context: StepContext, command: Command) {
+  const chunks: Buffer[] = []
+  const outcome = await runCommand(context, {
+    ...command,
+    onOutput(chunk) {
+      chunks.push(chunk)
+      return context.write(chunk)
+    },
+  })
+  return { outcome, output: Buffer.concat(chunks).toString() }
+}
+
 /** For a step that reads the end of a command itself. */
 export function execute(
   { step, signal, executor, write }: StepContext,
@@ -109,6 +122,12 @@ function isStopping({ reason }: AbortSignal): boolean {
 export function baseOf({ server, application }: Run): string {
   return baseFolder(server.rootDirectory, application!.folder)
 }
+
+/** The run on one target, as the server knows it. */
+export const runIdOf = ({ installation, targetId }: Run) => `${installation}-${targetId}`
+
+/** The attempt, as the lock on the server knows it. */
+export const attemptOf = ({ run, attempt }: StepContext) => ({ run: runIdOf(run), number: attempt.attempt })
 
 /** Runs a command that a user wrote, in the folder of the release when there is one. */
 export async function runCustomCommand(context: StepContext, command: string): Promise<StepOutcome> {

@@ -4,6 +4,7 @@
 
 import { sql } from 'kysely'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
+import { revertsAll } from '#model/pipelines/reverts-all.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { LiveWorker } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
@@ -124,7 +125,7 @@ async function loadActions(
     select a.id, a.pipeline_id as "pipelineId", a.type, a.parent_id as "parentId", a.status,
       a.status_reason_code as reason, a.created_at as "createdAt", a.started_at as "startedAt", a.has_place as "hasSlot",
       coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed", a.cancelled_at is not null as "isCancelled",
-      a.type = 'deploy' and p.on_failure = 'revert' and coalesce(p.rollout ->> 'on_failure', '') = 'revert_all' as "revertsAll",
+      ${revertsAll('a', 'p')} as "revertsAll",
       (select json_agg(json_build_object('id', t.id, 'actionId', t.action_id, 'batch', t.batch,
           'serverId', t.server_id, 'status', t.status, 'reason', t.status_reason_code,
           'startedAt', t.started_at) order by t.position)

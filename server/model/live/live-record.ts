@@ -37,6 +37,14 @@ export function isStoredAs(version: string, releaseName: string | null): boolean
   return releaseName === null ? state === 'nothing' : state === 'known' && stored === releaseName
 }
 
+/** What a server may serve of which that is not known: neither may be removed. */
+export async function findPossiblyLive(db: Database, { applicationId, serverId }: Disk): Promise<string[]> {
+  const { rows } = await sql<{ names: (string | null)[] }>`
+    select array[last_release_name, candidate_release_name] as names from unknown_live_releases
+    where application_id = ${applicationId} and server_id = ${serverId}`.execute(db)
+  return rows.flatMap(({ names }) => names).filter((name) => name !== null)
+}
+
 /**
  * One writer at a time per application. Processes of an older release read `live_action_id`, which a trigger watches for
  * what only they store.
