@@ -69,7 +69,12 @@ export function RunControls({ action }: { action: Action }) {
         )
       })}
       {command === 'rollback' && pipeline && (
-        <RollbackDialog pipeline={pipeline} comment={`Roll back after #${action.id}`} close={close} />
+        <RollbackDialog
+          pipeline={pipeline}
+          from={action.id}
+          comment={`Roll back after #${action.id}`}
+          close={close}
+        />
       )}
       {(command === 'retry' || command === 'cancel') && (
         <Confirmation

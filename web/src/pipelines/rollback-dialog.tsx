@@ -1,8 +1,9 @@
 import { Badge, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
+import { GantryError } from '#client/index.ts'
 import type { Pipeline, RunBody } from '../api/types.ts'
 import { splitErrors } from '../ui/field-errors.ts'
-import { ErrorAlert, Loaded } from '../ui/page.tsx'
+import { ErrorAlert, Loaded, Loading } from '../ui/page.tsx'
 import { Dialog } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 import { usePlan } from './pipelines.ts'
@@ -14,6 +15,8 @@ import { RunPlanPanel } from './run-plan.tsx'
 type RollbackDialogProps = {
   /** Of an application that it deploys. */
   pipeline: Pipeline
+  /** The run to undo; without it, whatever is live. */
+  from?: number
   /** The comment that is proposed. */
   comment?: string
   /** The release that is proposed, if not the one before the live one. */
@@ -22,71 +25,129 @@ type RollbackDialogProps = {
 }
 
 /** A release to return to, and what that would do. Proposes the one before the live one. */
-export function RollbackDialog({ pipeline, comment: proposed = '', release, close }: RollbackDialogProps) {
+export function RollbackDialog(props: RollbackDialogProps) {
+  const { pipeline, from, close } = props
+  const proposal = usePlan(pipeline.id, bodyOf({ from }))
+  const { isPending, error } = proposal
+  // The first answer, and those after it: while it is asked for again, an error is none for a moment.
+  const [answer, setAnswer] = useState<{ error: Error | null }>()
+  useEffect(() => {
+    if (!isPending) setAnswer({ error })
+  }, [isPending, error])
+  return (
+    <Dialog close={close} title={<span className="wrap">Roll back {pipeline.name}</span>} size="56rem">
+      {!answer ? (
+        <Loading what="plan" />
+      ) : isConflict(answer.error, 'nothing_to_roll_back') ? (
+        <NothingToRollBack text={answer.error!.message} close={close} />
+      ) : (
+        <RollbackForm {...props} proposal={proposal} />
+      )}
+    </Dialog>
+  )
+}
+
+function NothingToRollBack({ text, close }: { text: string; close(): void }) {
+  const button = useRef<HTMLButtonElement>(null)
+  // The dialog was open before there was a button.
+  useEffect(() => button.current?.focus(), [])
+  return (
+    <>
+      <Text className="wrap">{text}</Text>
+      <Text size="sm" mt="xs" className="dimmed">
+        Nothing was changed.
+      </Text>
+      <Group justify="flex-end" mt="md">
+        <Button onClick={close} ref={button}>
+          Close
+        </Button>
+      </Group>
+    </>
+  )
+}
+
+type RollbackFormProps = RollbackDialogProps & { proposal: ReturnType<typeof usePlan> }
+
+function RollbackForm({
+  pipeline,
+  from,
+  comment: proposed = '',
+  release,
+  close,
+  proposal,
+}: RollbackFormProps) {
   const [pages, setPages] = useState(1)
   const [chosen, setChosen] = useState(release)
   const [comment, setComment] = useState(proposed)
   const applicationId = pipeline.resource_id
   const releases = useReleases(applicationId, pages)
-  const live = useLiveRelease(applicationId).data
-  const previous = usePlan(pipeline.id, { type: 'rollback' })
-  const name = chosen ?? previous.data?.source?.release_name ?? undefined
-  const plan = usePlan(pipeline.id, bodyOf(chosen, ''))
+  const newest = useLiveRelease(applicationId).data
+  // If servers differ, or one is unknown, they can also return to what is live on some of them.
+  const live = isConflict(proposal.error, 'live_releases_differ', 'live_unknown') ? null : newest
+  const name = chosen ?? proposal.data?.rollback?.to.release_name
+  const planOfChosen = usePlan(pipeline.id, bodyOf({ from, release: chosen }), chosen !== undefined)
+  const plan = chosen === undefined ? proposal : planOfChosen
   const run = useRun(pipeline, close)
   const { errors, rest } = splitErrors(run.error ?? plan.error, (field) =>
     field === 'trigger_comment' ? 'comment' : undefined,
   )
+  // What the dialog shows is what starts: if something else has become live meanwhile, nothing does.
+  const shown = from ?? plan.data?.rollback?.from?.action_id ?? undefined
   return (
-    <Dialog close={close} title={<span className="wrap">Roll back {pipeline.name}</span>} size="56rem">
-      <form
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault()
-          run.mutate(bodyOf(name, comment))
-        }}
-      >
-        <div className={classes.columns}>
-          <Stack gap="sm">
-            <Loaded query={releases} what="releases">
-              {({ releases: all, hasMore }) => (
-                <>
-                  <Releases releases={all} live={live} chosen={name} choose={setChosen} />
-                  {hasMore && (
-                    <Button size="xs" variant="subtle" onClick={() => setPages(pages + 1)}>
-                      Show older releases
-                    </Button>
-                  )}
-                </>
-              )}
-            </Loaded>
-            <TextInput
-              label="Comment (optional)"
-              maxLength={255}
-              value={comment}
-              onChange={(event) => setComment(event.currentTarget.value)}
-              error={errors.comment}
-            />
-          </Stack>
-          <RunPlanPanel pipeline={pipeline} plan={plan.data} error={run.error ? null : rest} />
-        </div>
-        {run.error && rest && <ErrorAlert error={rest} />}
-        <Group justify="flex-end" gap="sm" mt="md" className="form-footer">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={run.isPending} disabled={!plan.data || plan.error !== null}>
-            Roll back
-          </Button>
-        </Group>
-      </form>
-    </Dialog>
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        run.mutate(bodyOf({ from: shown, release: name, comment }))
+      }}
+    >
+      <div className={classes.columns}>
+        <Stack gap="sm">
+          <Loaded query={releases} what="releases">
+            {({ releases: all, hasMore }) => (
+              <>
+                <Releases releases={all} live={live} chosen={name} choose={setChosen} />
+                {hasMore && (
+                  <Button size="xs" variant="subtle" onClick={() => setPages(pages + 1)}>
+                    Show older releases
+                  </Button>
+                )}
+              </>
+            )}
+          </Loaded>
+          <TextInput
+            label="Comment (optional)"
+            maxLength={255}
+            value={comment}
+            onChange={(event) => setComment(event.currentTarget.value)}
+            error={errors.comment}
+          />
+        </Stack>
+        <RunPlanPanel pipeline={pipeline} plan={plan.data} error={run.error ? null : rest} />
+      </div>
+      {run.error && rest && <ErrorAlert error={rest} />}
+      <Group justify="flex-end" gap="sm" mt="md" className="form-footer">
+        <Button variant="default" onClick={close}>
+          Cancel
+        </Button>
+        <Button type="submit" loading={run.isPending} disabled={!plan.data || plan.error !== null}>
+          Roll back
+        </Button>
+      </Group>
+    </form>
   )
 }
 
-function bodyOf(name: string | undefined, comment: string): RunBody {
+const isConflict = (error: Error | null, ...codes: string[]) =>
+  error instanceof GantryError && codes.includes(error.code)
+
+type Request = { from: number | undefined; release?: string | undefined; comment?: string }
+
+function bodyOf({ from, release, comment = '' }: Request): RunBody {
   return {
     type: 'rollback',
-    ...(name !== undefined && { release_name: name }),
+    ...(from !== undefined && { rollback_from: from }),
+    ...(release !== undefined && { release_name: release }),
     ...(comment.trim() !== '' && { trigger_comment: comment.trim() }),
   }
 }

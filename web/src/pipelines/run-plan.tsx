@@ -5,6 +5,7 @@ import type { Pipeline, RunPlan } from '../api/types.ts'
 import { ErrorAlert, Loading } from '../ui/page.tsx'
 import { plural } from '../ui/status.ts'
 import { useBlockers } from './blockers.ts'
+import { RollbackSummary } from './rollback-summary.tsx'
 import classes from './run.module.css'
 
 type RunPlanPanelProps = { pipeline: Pipeline; plan: RunPlan | undefined; error: Error | null }
@@ -42,7 +43,7 @@ export function Plan({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) 
         {plural(targets.length, 'server')}
         {batches.length > 1 && ` in ${batches.length} batches`}, {plural(steps.length, 'step')} each
       </Text>
-      <Source plan={plan} />
+      {plan.rollback ? <RollbackSummary rollback={plan.rollback} /> : <Source plan={plan} />}
       {batches.map((batch, index) => (
         <Text key={batch[0]!.batch} size="sm" className="dimmed wrap">
           {batches.length > 1 && `${index + 1}. `}
@@ -68,16 +69,8 @@ function Source({ plan: { source } }: { plan: RunPlan }) {
   const commit = source.commit_hash?.slice(0, 8)
   return (
     <Text size="sm" className="wrap">
-      {source.type === 'rollback' ? (
-        <>
-          Back to <code>{source.release_name}</code>
-        </>
-      ) : (
-        <>
-          {source.type === 'redeploy' ? 'Redeploys' : 'Deploys'} {source.source_type}{' '}
-          <code>{source.source_type === 'commit' ? source.source_ref.slice(0, 12) : source.source_ref}</code>
-        </>
-      )}
+      {source.type === 'redeploy' ? 'Redeploys' : 'Deploys'} {source.source_type}{' '}
+      <code>{source.source_type === 'commit' ? source.source_ref.slice(0, 12) : source.source_ref}</code>
       {commit && source.source_type !== 'commit' && (
         <>
           {' '}
