@@ -79,7 +79,10 @@ test('typed at a terminal: login, init, apply, run, logs, rollback', async (t) =
   assert.equal(await live('shop'), 'Second version')
   await run('gantry logs 2 --step get-new-release')
   await run('gantry logs #2')
-  await run('gantry rollback shop --watch; echo "exit code $?"')
+  type('gantry rollback shop --watch; echo "exit code $?"')
+  await sees('Roll back?')
+  press('left', 'enter')
+  await done()
   assert.equal(await live('shop'), 'First version')
   await run('gantry apply')
   await run('gantry actions ls')
@@ -139,8 +142,16 @@ test('in a pipe: the same, without questions and with an exit code for each end'
   assert.equal(mistyped.code, 6)
   assert.match(mistyped.stderr, /Did you mean:\n.* {2}shop\/production\/site\/deploy /s)
 
-  assert.equal((await gantry(['rollback', 'site', '--watch'])).code, 0)
-  assert.equal(await live('site'), 'First version')
+  const nothing = await gantry(['rollback', 'site', '--watch'])
+  assert.equal(nothing.code, 0)
+  assert.match(nothing.stdout, /^Nothing to roll back: run #\d+ is not live\. Live now: /)
+  assert.equal(await live('site'), 'Second version', 'the deploy that failed has not replaced it')
+  const again = await gantry(['run', 'site', '--wait'])
+  assert.equal(again.code, 0)
+  for (const version of ['Second version', 'First version']) {
+    assert.equal((await gantry(['rollback', 'site', '--watch'])).code, 0)
+    assert.equal(await live('site'), version)
+  }
 })
 
 /** As an administrator creates one on the account page. */

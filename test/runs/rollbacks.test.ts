@@ -102,7 +102,7 @@ suite('a rollback', () => {
     await deploy('2', [one], { pipeline: other })
     await deploy('3', [one], { more: REVERTED })
     await deploy('4', [one], { more: { status: 'failed', status_reason_code: 'FAILED' } })
-    // Completed, but reverted when somebody rolled back to it.
+    // Completed, but a later rollback to it was reverted.
     await deploy('5', [one])
     await deploy('5', [one], { more: REVERTED, isRollback: true })
     await deploy('6', [one, two])

@@ -257,7 +257,7 @@ suite('runs', { concurrency: true }, () => {
       await unlink(obstacle)
       assert.deepEqual(await releasesIn(base), last(4))
 
-      // A rollback removes neither the release that it returns to nor what it may have to go back to.
+      // A rollback removes neither the release that it returns to nor what it may be reverted to.
       const [oldest, , before, live] = last(4) as [string, string, string, string]
       const back = await completed(await run(shop.pipelineId, { type: 'rollback', release_name: oldest }))
       assert.match(await logOf(back.id, 'get-new-release'), /^Release .* is still on the server/m)

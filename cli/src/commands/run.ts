@@ -5,7 +5,7 @@ import { every, examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { printComparisons } from '../runs/changes.ts'
 import { ACTION, findActionId, findPipeline } from '../runs/find.ts'
-import { type RunOptions, type RunRequest, toRequest } from '../runs/input.ts'
+import { type RunOptions, toRequest } from '../runs/input.ts'
 import { addUntilOptions, seeThrough, type UntilOptions } from '../runs/until-end.ts'
 import { printTable } from '../table.ts'
 
@@ -67,32 +67,6 @@ export const retry: Register = (program) => {
       await seeThrough(cli, gantry, started, options)
     }),
   )
-}
-
-export const rollback: Register = (program) => {
-  const command = program
-    .command('rollback')
-    .description('make the previous release live again, or another earlier one')
-    .argument('<pipeline>', 'a deploy pipeline, or an application that has only one')
-    .option(
-      '--to <release>',
-      'the release, for example 20261115080000-1a2b3c4d; `gantry releases` lists them',
-    )
-    .option('--comment <text>', 'why, for people who look at the run later')
-  addUntilOptions(command).action(
-    run(async (cli, given: string, options: UntilOptions & { to?: string; comment?: string }) => {
-      const { gantry } = await cli.connect()
-      const { id } = await findPipeline(gantry, given, { isDeploy: true })
-      const body: RunRequest = {
-        type: 'rollback',
-        ...(options.to !== undefined && { release_name: options.to }),
-        ...(options.comment !== undefined && { trigger_comment: options.comment }),
-      }
-      const started = await gantry.post('/pipelines/{id}/actions', { params: { path: { id } }, body })
-      await seeThrough(cli, gantry, started, options)
-    }),
-  )
-  examples(command, ['gantry rollback shop/production/web --watch', 'back to what was live before'])
 }
 
 export const cancel: Register = (program) => {

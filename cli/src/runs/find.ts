@@ -88,7 +88,7 @@ export async function findActiveId(gantry: Gantry): Promise<number> {
   return newest
 }
 
-async function newestAction(gantry: Gantry, filter: object): Promise<number | undefined> {
+export async function newestAction(gantry: Gantry, filter: object): Promise<number | undefined> {
   const [action] = await gantry.get('/actions', { params: { query: { ...filter, per_page: 1 } } })
   return action?.id
 }

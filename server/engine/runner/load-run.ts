@@ -35,7 +35,7 @@ type Row = {
   /** The release is on the server. */
   hasRelease: boolean
   isActivated: boolean
-  /** `rollout.on_failure: revert_all`: what is done may still go back. */
+  /** `rollout.on_failure: revert_all`: what is done may still be reverted. */
   revertsAll: boolean
   /** What was live before this target activated its release. The step that does so fills it in. */
   liveBefore: LiveBefore | null

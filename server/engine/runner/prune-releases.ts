@@ -66,7 +66,7 @@ const POSTPONED =
 
 function nothingToRemove({ releases: { length } }: FoundReleases, keep: number): string {
   const kept =
-    length > keep ? `${length} releases, one of them for going back` : `${length} of up to ${keep} releases`
+    length > keep ? `${length} releases, one of them to revert to` : `${length} of up to ${keep} releases`
   return `Nothing to remove: keeping ${kept}.`
 }
 
