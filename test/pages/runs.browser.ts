@@ -1,5 +1,7 @@
 // Starting runs, rolling back, finding runs, and looking at them, in a real browser in front of a real Gantry.
 import assert from 'node:assert/strict'
+import { mkdir, readlink, rm, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
@@ -125,6 +127,35 @@ describe('runs in the browser', () => {
     await page.goBack()
     await page.getByRole('heading', { name: 'Deploy Hello Gantry', exact: true }).waitFor()
     assert.equal(await page.getByRole('dialog').count(), 0)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('leave a server unknown if it serves something else: the pages say so until it is known', async () => {
+    const { id } = await world.deploy()
+    const { body: action } = await world.api('GET', `/actions/${id}`)
+    const applicationId = action.resource.data.id
+    const { body: server } = await world.api('GET', '/servers/1')
+    const { body: application } = await world.api('GET', `/applications/${applicationId}`)
+    const current = join(server.root_directory, application.folder ?? 'hello-gantry', 'current')
+    const target = await readlink(current)
+    await rm(current)
+    await mkdir(current)
+    await world.api('POST', '/servers/1/check', {})
+    const { page, errors, close } = await openPage(world, `/app/applications/${applicationId}`)
+    const alert = page.getByRole('alert').filter({ hasText: 'Unknown on 1 server' })
+    await alert.getByText('`current` is not a link.').waitFor()
+    await alert.getByText(target.replace('releases/', '')).waitFor()
+    await looksRight(page, 'an application whose live release is unknown')
+    await goTo(page, '/app')
+    await page.getByRole('heading', { name: 'Live release unknown' }).waitFor()
+    await isAccessible(page, 'an overview with a server that is unknown')
+    await goTo(page, `/app/applications/${applicationId}`)
+    await alert.waitFor()
+    await rm(current, { recursive: true })
+    await symlink(target, current)
+    await world.api('POST', '/servers/1/check', {})
+    await alert.waitFor({ state: 'detached' })
     assert.deepEqual(errors, [])
     await close()
   })

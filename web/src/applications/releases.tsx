@@ -4,20 +4,25 @@ import { safeUrl } from '../ui/format.ts'
 import { Fact, SectionCard, StatusBadge } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 import type { ApplicationRecord } from './application-input.ts'
+import { useUnknownServers } from './server-releases.ts'
+import { UnknownServers } from './unknown-servers.tsx'
 
 type Deployment = NonNullable<ApplicationRecord['last_deployments']['live']>
 
 /** What its servers serve, and what was deployed last. */
 export function Releases({ application }: { application: ApplicationRecord }) {
   const { live, latest } = application.last_deployments
+  const unknown = useUnknownServers(application.id)
   return (
     <SectionCard id="releases" title="Live release">
+      {unknown.length > 0 && <UnknownServers servers={unknown} />}
       <DataList labelWidth="8rem">
-        {live ? (
-          <Release deployment={live} />
-        ) : (
+        {live && <Release deployment={live} />}
+        {!live && unknown.length === 0 && (
           <DataList.Item>
-            <DataList.ItemValue className="dimmed">Nothing has been deployed yet.</DataList.ItemValue>
+            <DataList.ItemValue className="dimmed">
+              {latest ? 'Nothing is live.' : 'Nothing has been deployed yet.'}
+            </DataList.ItemValue>
           </DataList.Item>
         )}
         {latest && latest.id !== live?.id && (

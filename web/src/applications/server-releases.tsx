@@ -12,7 +12,6 @@ import { DataTable, Section } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 import { CommitSearch } from './commit-search.tsx'
 import { releaseState, useServerReleases } from './server-releases.ts'
-import { UnknownServers } from './unknown-servers.tsx'
 
 type ServerReleasesProps = { applicationId: number; scope: PermissionScope | undefined }
 type Choice = { pipeline: Pipeline; release: string }
@@ -25,7 +24,6 @@ export function ServerReleases({ applicationId, scope }: ServerReleasesProps) {
   const [choice, setChoice] = useState<Choice>()
   return (
     <Section id="server-releases" title="Live and releases">
-      <UnknownServers applicationId={applicationId} />
       <Loaded query={query} what="releases">
         {(servers) => {
           const rows = servers.flatMap(({ server, releases }, index) =>

@@ -1,14 +1,12 @@
 import { Alert } from '@mantine/core'
 import type { LiveRelease } from '../api/types.ts'
+import { plural } from '../ui/status.ts'
 import { Age } from '../ui/time.tsx'
-import { useUnknownServers } from './server-releases.ts'
 
 /** Says where it is not known what is live, and what may be. */
-export function UnknownServers({ applicationId }: { applicationId: number }) {
-  const servers = useUnknownServers(applicationId)
-  if (servers.length === 0) return null
+export function UnknownServers({ servers }: { servers: readonly LiveRelease[] }) {
   return (
-    <Alert color="orange" title="Live release unknown" mb="sm">
+    <Alert color="orange" title={`Unknown on ${plural(servers.length, 'server')}`} mb="sm">
       <ul className="plain-list">
         {servers.map((one, index) => (
           <li key={one.server?.id ?? index}>
