@@ -51,7 +51,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Liveness: the process and the database respond */
+    /**
+     * Liveness: the process and the database respond
+     * @description Restart a process that returns 503 here for minutes while its database is available.
+     */
     get: operations['checkAlive']
     put?: never
     post?: never
@@ -68,7 +71,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Readiness: the queue processes jobs, too */
+    /**
+     * Readiness: the queue processes jobs, too
+     * @description For load balancers: send no requests to a process that returns 503.
+     */
     get: operations['checkReady']
     put?: never
     post?: never
@@ -105,7 +111,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** List jobs that failed their last attempt, newest first */
+    /**
+     * List jobs that failed their last attempt, newest first
+     * @description For instance administrators. At most 100 jobs.
+     */
     get: operations['listDeadLetters']
     put?: never
     post?: never
@@ -122,7 +131,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** This API as an OpenAPI 3.1 document */
+    /**
+     * This API as an OpenAPI 3.1 document
+     * @description Changes only with the version of Gantry.
+     */
     get: operations['readOpenApi']
     put?: never
     post?: never
@@ -183,7 +195,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Get the current session */
+    /**
+     * Get the current session
+     * @description The user behind the cookie or token of the request, and when it expires.
+     */
     get: operations['readSession']
     put?: never
     /**
@@ -208,9 +223,15 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Get the current user */
+    /**
+     * Get the current user
+     * @description Works with every token, whatever its scopes.
+     */
     get: operations['readMe']
-    /** Change your name or language */
+    /**
+     * Change your name or language
+     * @description Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.
+     */
     put: operations['changeMe']
     post?: never
     delete?: never
@@ -426,7 +447,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** List personal access tokens */
+    /**
+     * List personal access tokens
+     * @description Your own, without the tokens themselves.
+     */
     get: operations['listPersonalAccessTokens']
     put?: never
     /**
@@ -450,7 +474,10 @@ export interface paths {
     get?: never
     put?: never
     post?: never
-    /** Revoke a personal access token */
+    /**
+     * Revoke a personal access token
+     * @description Requests with it are rejected from now on.
+     */
     delete: operations['revokePersonalAccessToken']
     options?: never
     head?: never
@@ -466,7 +493,10 @@ export interface paths {
     }
     get?: never
     put?: never
-    /** Log in */
+    /**
+     * Log in
+     * @description For programs: send `access_token` as `Authorization: Bearer`, and use `refresh_token` when it expires. Repeated failures return 429 for a while.
+     */
     post: operations['logIn']
     delete?: never
     options?: never
@@ -605,7 +635,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** List the ways to sign in */
+    /**
+     * List the ways to sign in
+     * @description What the sign-in page offers.
+     */
     get: operations['readSignInOptions']
     put?: never
     post?: never
@@ -662,7 +695,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Read an action */
+    /**
+     * Read an action
+     * @description With its resource, its parent and children, and the calls and deliveries about it.
+     */
     get: operations['readAction']
     put?: never
     post?: never
@@ -939,7 +975,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Read an incoming hook */
+    /**
+     * Read an incoming hook
+     * @description Never contains the secret. Callers without `hook:edit` see `url` masked.
+     */
     get: operations['readIncomingHook']
     /**
      * Change an incoming hook
@@ -1004,7 +1043,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Read an outgoing hook */
+    /**
+     * Read an outgoing hook
+     * @description Never contains the secret. Callers without `hook:edit` see `target_url` masked.
+     */
     get: operations['readOutgoingHook']
     /**
      * Change an outgoing hook
@@ -1149,7 +1191,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** List the calls to a hook */
+    /**
+     * List the calls to a hook
+     * @description Newest first, without headers and bodies.
+     */
     get: operations['listCalls']
     put?: never
     post?: never
@@ -1166,7 +1211,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** List the deliveries of a hook */
+    /**
+     * List the deliveries of a hook
+     * @description Newest first, without headers and bodies.
+     */
     get: operations['listDeliveries']
     put?: never
     post?: never
@@ -1183,7 +1231,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** List the calls and deliveries about an action */
+    /**
+     * List the calls and deliveries about an action
+     * @description The call that started it, and the deliveries that report it; newest first.
+     */
     get: operations['listHookRequestsOfAction']
     put?: never
     post?: never
@@ -2304,7 +2355,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** JSON Schema of gantry.yaml, for editors */
+    /**
+     * JSON Schema of gantry.yaml, for editors
+     * @description Editors complete and check a `gantry.yaml` with it.
+     */
     get: operations['readDocumentSchema']
     put?: never
     post?: never
@@ -7633,6 +7687,16 @@ export interface components {
         'application/json': components['schemas']['Error']
       }
     }
+    /** @description A part of the path is longer than 512 characters. */
+    UriTooLong: {
+      headers: {
+        'X-Request-Id': components['headers']['X-Request-Id']
+        [name: string]: unknown
+      }
+      content: {
+        'application/json': components['schemas']['Error']
+      }
+    }
     /** @description The body has another `Content-Type` or `Content-Encoding` than the route accepts. */
     UnsupportedMediaType: {
       headers: {
@@ -7940,6 +8004,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -7972,6 +8037,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -8245,6 +8311,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -8348,6 +8415,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -8383,6 +8451,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -8546,6 +8615,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -8798,6 +8868,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -8951,6 +9022,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -8982,6 +9054,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -9027,6 +9100,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9069,6 +9143,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9115,6 +9190,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9154,6 +9230,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9195,6 +9272,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -9282,6 +9360,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
@@ -9376,6 +9455,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
@@ -9419,6 +9499,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -9463,6 +9544,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -9502,6 +9584,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9535,6 +9618,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -9577,6 +9661,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9611,6 +9696,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -9650,6 +9736,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9690,6 +9777,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9723,6 +9811,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -9765,6 +9854,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9799,6 +9889,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -9838,6 +9929,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9874,6 +9966,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -9965,6 +10058,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10013,6 +10107,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10052,6 +10147,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10090,6 +10186,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10128,6 +10225,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10159,6 +10257,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10190,6 +10289,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10227,6 +10327,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       429: components['responses']['TooManyRequests']
@@ -10267,6 +10368,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10311,6 +10413,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10414,6 +10517,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10456,6 +10560,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10494,6 +10599,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10534,6 +10640,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10572,6 +10679,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10605,6 +10713,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10647,6 +10756,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10685,6 +10795,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10725,6 +10836,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10763,6 +10875,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10796,6 +10909,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10838,6 +10952,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10876,6 +10991,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -10911,6 +11027,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -10946,6 +11063,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11076,6 +11194,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11119,6 +11238,7 @@ export interface operations {
       401: components['responses']['Unauthenticated']
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11159,6 +11279,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11197,6 +11318,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11230,6 +11352,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11272,6 +11395,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11307,6 +11431,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11344,6 +11469,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11385,6 +11511,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11423,6 +11550,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11456,6 +11584,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11498,6 +11627,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11536,6 +11666,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11573,6 +11704,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11614,6 +11746,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11653,6 +11786,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11688,6 +11822,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11732,6 +11867,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11768,6 +11904,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11805,6 +11942,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11838,6 +11976,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11875,6 +12014,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -11908,6 +12048,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -11984,6 +12125,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12022,6 +12164,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -12055,6 +12198,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12098,6 +12242,7 @@ export interface operations {
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -12136,6 +12281,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12170,6 +12316,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
@@ -12202,6 +12349,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12242,6 +12390,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12281,6 +12430,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -12316,6 +12466,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12361,6 +12512,7 @@ export interface operations {
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -12398,6 +12550,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12438,6 +12591,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12478,6 +12632,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12516,6 +12671,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -12557,6 +12713,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12595,6 +12752,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -12628,6 +12786,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12671,6 +12830,7 @@ export interface operations {
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -12709,6 +12869,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12749,6 +12910,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12788,6 +12950,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -12824,6 +12987,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12930,6 +13094,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -12964,6 +13129,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -13009,6 +13175,7 @@ export interface operations {
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -13046,6 +13213,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -13086,6 +13254,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -13124,6 +13293,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -13157,6 +13327,7 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -13199,6 +13370,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
@@ -13234,6 +13406,7 @@ export interface operations {
       406: components['responses']['NotAcceptable']
       409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -13302,6 +13475,7 @@ export interface operations {
       401: components['responses']['Unauthenticated']
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
@@ -13417,6 +13591,7 @@ export interface operations {
       408: components['responses']['RequestTimeout']
       409: components['responses']['Conflict']
       413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       429: components['responses']['TooManyRequests']

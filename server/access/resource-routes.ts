@@ -103,7 +103,7 @@ export function searchText(what: string) {
       minLength: 1,
       maxLength: 255,
       // The one character that PostgreSQL's text cannot contain.
-      pattern: '^[^\\u0000]*$',
+      pattern: '^[^\\x00]*$',
       'x-hint': 'must be text',
       description: `${what}; case-insensitive.`,
     }),

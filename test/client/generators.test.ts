@@ -1,56 +1,13 @@
-// Other generators make something of the document, too: what @hey-api/openapi-ts writes compiles.
+// What generators make of the OpenAPI document: it compiles, and accepts what the API sends and takes.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { openTestApp } from '#test/support/harness.ts'
+import { after, before, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import examples from '#platform/http/openapi-examples.json' with { type: 'json' }
+import { openToolFolder } from '#test/support/openapi-tools.ts'
 
-const run = promisify(execFile)
-const inProject = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
-
-/**
- * The generator needs the compiler API of TypeScript 5, and is installed next to 7, which has none. Here it gets a
- * folder of links where `typescript` is 5.
- */
-async function linkPackages(folder: string): Promise<void> {
-  const modules = inProject('node_modules')
-  await mkdir(join(folder, 'node_modules'))
-  for (const name of await readdir(modules)) {
-    if (name.startsWith('.')) continue
-    const target = name === 'typescript' ? inProject('client/node_modules/typescript') : join(modules, name)
-    await symlink(target, join(folder, 'node_modules', name))
-  }
-}
-
-test('a client that @hey-api/openapi-ts generates has every operation and compiles under strict TypeScript 5', async (t) => {
-  const { app } = await openTestApp(t)
-  const folder = await mkdtemp(join(tmpdir(), 'gantry-generated-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  await linkPackages(folder)
-  const document = app.swagger()
-  await writeFile(join(folder, 'openapi.json'), JSON.stringify(document))
-  await writeFile(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions: STRICT, include: ['generated'] }),
-  )
-  const inFolder = (script: string, ...args: string[]) =>
-    run(process.execPath, [...LINKED, join(folder, 'node_modules', script), ...args], { cwd: folder })
-
-  await inFolder('@hey-api/openapi-ts/dist/run.mjs', '-i', 'openapi.json', '-o', 'generated', '--no-log-file')
-  const sdk = await readFile(join(folder, 'generated/sdk.gen.ts'), 'utf8')
-  const operations = Object.values(document.paths!).flatMap((methods) => Object.values(methods!))
-  assert.ok(operations.length > 100)
-  for (const { operationId } of operations as { operationId: string }[])
-    assert.match(sdk, new RegExp(`export const ${operationId} = `))
-  await inFolder('typescript/bin/tsc', '-p', '.').catch(({ stdout }) => assert.fail(stdout))
-})
-
-/** Packages are looked up where their link is, not where it points to. */
-const LINKED = ['--preserve-symlinks', '--preserve-symlinks-main']
+const GUIDE = new URL('../../docs/guides/client.md', import.meta.url)
 const STRICT = {
   strict: true,
   noEmit: true,
@@ -60,4 +17,91 @@ const STRICT = {
   lib: ['es2022', 'dom', 'dom.iterable'],
   types: [],
   skipLibCheck: true,
+}
+const { folder, document, tool, type } = await openToolFolder({ after })
+
+before(async () => {
+  const commands = (await readFile(GUIDE, 'utf8')).match(/^npx .*$/gm) ?? []
+  assert.deepEqual(
+    commands.map((command) => command.split(' ')[1]),
+    ['openapi-typescript', '@hey-api/openapi-ts', 'orval', 'orval'],
+  )
+  await Promise.all([...commands.map(type), generateEveryStatus()])
+})
+
+test('what the commands of the guide generate compiles under strict TypeScript 5', async () => {
+  const use = `
+    import type { components } from './gantry-types'
+    type Step = components['schemas']['CreateStepRequest']
+    export const withoutDefaults: Step = { name: 'Migrate', command: 'bin/migrate' }`
+  await writeFile(join(folder, 'use-of-types.ts'), use)
+  await writeFile(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: STRICT, include: ['gantry-*', 'use-of-types.ts'] }),
+  )
+  assert.equal(await tool('tsc', '-p', '.'), '')
+})
+
+test('clients have every operation', async () => {
+  const operations = Object.values(document.paths!).flatMap((methods) => Object.values(methods!))
+  assert.ok(operations.length > 100)
+  for (const file of ['gantry-client/sdk.gen.ts', 'gantry-fetch.ts']) {
+    const client = await readFile(join(folder, file), 'utf8')
+    for (const { operationId } of operations as { operationId: string }[])
+      assert.match(client, new RegExp(`export const ${operationId} = `))
+  }
+})
+
+type Validator = { safeParse(value: unknown): { success: boolean; error?: { issues: unknown[] } } }
+
+test('zod schemas accept every recorded request and answer', async () => {
+  const schemas = await readSchemas()
+  const rejected: unknown[] = []
+  let count = 0
+  const check = (name: string, value: unknown) => {
+    // Answers that are not JSON have none.
+    const schema = schemas[name]
+    if (!schema) return
+    count += 1
+    const { error } = schema.safeParse(value)
+    if (error) rejected.push([name, error.issues])
+  }
+  for (const [operation, { request, responses }] of Object.entries<Recorded>(examples)) {
+    check(`${operation}Body`, request)
+    for (const [status, response] of Object.entries(responses))
+      check(`${operation}${status}Response`, response)
+  }
+  assert.deepEqual(rejected, [])
+  assert.ok(count > 150)
+})
+
+test('zod schemas accept every form of a value that has several, and odd names', async () => {
+  const { createApplicationPipelineBody: pipeline } = await readSchemas()
+  const accepts = (fields: object) =>
+    pipeline!.safeParse({ name: 'Deploy', operation: 'deploy', ...fields }).success
+  for (const batch of [2, '25%']) assert.ok(accepts({ rollout: { batch } }), String(batch))
+  for (const expect_status of [204, '200-299'])
+    assert.ok(accepts({ health_check: { type: 'http', url: 'http://127.0.0.1/', expect_status } }))
+  for (const name of ['Käse & Brot', '发布', ' 🚀 ', '__proto__', '-']) assert.ok(accepts({ name }), name)
+  assert.ok(!accepts({ rollout: { batch: '101%' } }))
+  assert.ok(!accepts({ name: ' ' }))
+})
+
+type Recorded = { request?: unknown; responses: Record<string, unknown> }
+
+/** By default orval writes schemas of 200 only. */
+async function generateEveryStatus(): Promise<void> {
+  const output = {
+    target: 'zod-of-all.ts',
+    client: 'zod',
+    override: { zod: { generateEachHttpStatus: true } },
+  }
+  const config = { gantry: { input: 'openapi.json', output } }
+  await writeFile(join(folder, 'orval.config.cjs'), `module.exports = ${JSON.stringify(config)}`)
+  await type('npx orval --config orval.config.cjs')
+}
+
+/** Of an operation with one status, the name has none. */
+async function readSchemas(): Promise<Record<string, Validator>> {
+  return import(pathToFileURL(join(folder, 'zod-of-all.ts')).href)
 }

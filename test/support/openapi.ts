@@ -21,7 +21,7 @@ export function walkSchemas(document: OpenApiDocument, visit: (schema: Schema, p
     for (const [name, property] of Object.entries<Schema>(schema.properties ?? {}))
       walk(property, `${path}.${name}`)
     for (const [index, choice] of (schema.anyOf ?? []).entries()) walk(choice, `${path}.anyOf.${index}`)
-    for (const inner of ['items', 'additionalProperties'])
+    for (const inner of ['items', 'additionalProperties', 'not'])
       if (typeof schema[inner] === 'object') walk(schema[inner], `${path}.${inner}`)
   }
   for (const [name, schema] of Object.entries(document.components.schemas)) walk(schema, name)

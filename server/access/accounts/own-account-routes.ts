@@ -65,6 +65,8 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
   app.put(
     '/users/me',
     operation(signedIn, 'changeMe', 'Change your name or language', {
+      description:
+        'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.',
       body: profileChange,
       response: { 200: withHeaders(ref(userSchema), { ETag: {} }), ...errorResponses(400, 401, 412, 422) },
     }),

@@ -23,6 +23,7 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
   app.get(
     '/users/personal-access-tokens',
     operation(access, 'listPersonalAccessTokens', 'List personal access tokens', {
+      description: 'Your own, without the tokens themselves.',
       querystring: Exactly(pageQuery),
       response: {
         200: Type.Array(Exactly(personalToken, { title: 'PersonalAccessToken' })),
@@ -59,6 +60,7 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
   app.delete(
     '/users/personal-access-tokens/:id',
     operation(access, 'revokePersonalAccessToken', 'Revoke a personal access token', {
+      description: 'Requests with it are rejected from now on.',
       params: Exactly({ id: Id }),
       response: { 204: Type.Null(), ...errorResponses(401, 404, 422) },
     }),

@@ -32,6 +32,8 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
   app.post(
     '/users/login',
     operation(publicly, 'logIn', 'Log in', {
+      description:
+        'For programs: send `access_token` as `Authorization: Bearer`, and use `refresh_token` when it expires. Repeated failures return 429 for a while.',
       body: loginSchema,
       response: { 200: issuedTokens, ...errorResponses(400, 401, 403, 422, 429) },
     }),
@@ -84,6 +86,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
   app.get(
     '/users/me',
     operation(withTokens('any', signedIn), 'readMe', 'Get the current user', {
+      description: 'Works with every token, whatever its scopes.',
       response: { 200: withHeaders(ref(userSchema), { ETag: {} }), ...errorResponses(401) },
     }),
     async (request, reply) => {

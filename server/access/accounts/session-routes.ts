@@ -99,6 +99,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
   app.get(
     '/session',
     operation(withTokens('any', signedIn), 'readSession', 'Get the current session', {
+      description: 'The user behind the cookie or token of the request, and when it expires.',
       response: { 200: ref(sessionSchema), ...errorResponses(401) },
     }),
     async (request, reply) => {

@@ -32,6 +32,7 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
   app.get(
     '/session/options',
     operation(publicly, 'readSignInOptions', 'List the ways to sign in', {
+      description: 'What the sign-in page offers.',
       response: {
         200: Exactly(
           {

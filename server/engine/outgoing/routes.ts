@@ -24,7 +24,7 @@ const redeliverySchema = named(
 /** PostgreSQL has no year 0. */
 const Instant = Type.String({
   format: 'date-time',
-  pattern: '^(?!0000)',
+  pattern: '^(000[1-9]|00[1-9]|0[1-9]|[1-9])',
   'x-hint': 'must not be in the year 0',
 })
 

@@ -22,7 +22,8 @@ function convert(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(convert)
   if (schema === null || typeof schema !== 'object') return schema
   if (typeof schema.$ref === 'string') return { $ref: `#/$defs/${schema.$ref.replace(/#$/, '')}` }
-  const { $id: _, 'x-hint': hint, ...rest } = schema
+  const { $id: _, 'x-hint': hint, 'x-portable-pattern': portable, ...rest } = schema
+  if (portable !== undefined) rest.pattern = portable
   const entries = Object.entries(rest).map(([key, value]) => [
     key,
     VERBATIM.includes(key) ? value : convert(value),

@@ -76,6 +76,7 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
         tags,
         operationId: 'readDocumentSchema',
         summary: 'JSON Schema of gantry.yaml, for editors',
+        description: 'Editors complete and check a `gantry.yaml` with it.',
         security: [],
         response: { 200: AnyObject(), ...errorResponses(406, 422) },
       },

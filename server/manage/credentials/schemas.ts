@@ -41,7 +41,7 @@ const fields = {
     TextOrNull({
       minLength: 1,
       maxLength: 255,
-      pattern: '^[^\\s:\\p{Cc}]+$',
+      pattern: '^[^\\s:\\x00-\\x1f\\x7f-\\x9f]+$',
       'x-hint': 'must not contain spaces or colons',
       description: 'For `git` and `bitbucket`: the username that goes with the token.',
     }),

@@ -158,6 +158,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
 
     hooks.read(`/hooks/${type}/:hook_id`, {
       access: permissions(of, 'hook_id', 'hook:view'),
+      description: `Never contains the secret. Callers without \`hook:edit\` see \`${type === 'incoming' ? 'url' : 'target_url'}\` masked.`,
       find: ({ params }) => findHook(db, type, params.hook_id),
     })
 

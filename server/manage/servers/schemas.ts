@@ -64,7 +64,7 @@ const fields = {
   ),
   root_directory: Type.String({
     maxLength: 1024,
-    pattern: '^/[^\\p{Cc}]*$',
+    pattern: '^/[^\\x00-\\x1f\\x7f-\\x9f]*$',
     'x-hint': 'must be an absolute path',
     description: 'The folder that applications are deployed to.',
   }),

@@ -213,7 +213,7 @@ export type IncomingHookBody = Static<typeof incomingHookBody>
 
 const headerValue = Type.String({
   maxLength: 4096,
-  pattern: '^[^\\r\\n\\0]*$',
+  pattern: '^[^\\r\\n\\x00]*$',
   'x-hint': 'must not contain line breaks',
   description: 'The value; may contain templates.',
 })
@@ -244,6 +244,7 @@ const requestMethod = Type.Optional(
 const captureSchema = namedObject('HookCapture', {
   name: Type.String({
     pattern: '^(?!(first|last|size)$)[A-Za-z_][A-Za-z0-9_]{0,63}$',
+    'x-portable-pattern': '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
     'x-hint':
       'must start with a letter or _, followed by letters, digits or _, at most 64 characters; not first, last or size',
     description: 'Unique in the hook, ignoring case. Templates use it as `captured.<name>`.',

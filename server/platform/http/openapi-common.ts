@@ -75,6 +75,7 @@ const ERRORS: Record<number, [name: string, description: string, headers?: objec
   409: ['Conflict', 'The current state does not allow it.'],
   412: ['PreconditionFailed', '`If-Match` does not match the current version.'],
   413: ['TooLarge', 'The body is larger than the route accepts.'],
+  414: ['UriTooLong', 'A part of the path is longer than 512 characters.'],
   415: [
     'UnsupportedMediaType',
     'The body has another `Content-Type` or `Content-Encoding` than the route accepts.',
@@ -114,7 +115,7 @@ export function errorsOf(
   const mayHaveBody = ['POST', 'PUT', 'PATCH'].includes(method)
   return [
     ...(mayHaveBody ? [400, 408, 413, 415] : []),
-    ...(hasParams ? [400] : []),
+    ...(hasParams ? [400, 414] : []),
     ...(isPublic ? [] : [401, 403]),
     // What is public to read comes from memory, except where a route says otherwise.
     ...(isPublic && !mayHaveBody ? [] : [503]),

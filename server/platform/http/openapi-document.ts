@@ -9,6 +9,7 @@ import {
   PREFER,
   type RouteTraits,
 } from './openapi-common.ts'
+import { makePortable } from './portable-schemas.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema has too many forms to type each of them
 type Schema = Record<string, any>
@@ -60,6 +61,7 @@ export function completeDocument(
   }
   for (const schema of Object.values(schemas)) mergeReferences(schema)
   Object.assign(document.components, { responses: COMMON_ERRORS, headers: COMMON_HEADERS })
+  Object.assign(document, makePortable({ paths: document.paths, components: document.components }))
 }
 
 /** Ids in a path are described by what they belong to: `/pipelines/{id}` names a pipeline. */

@@ -60,7 +60,13 @@ export async function installOpenApi(
     },
     transformObject: (documentObject) => {
       if (!('openapiObject' in documentObject)) return documentObject.swaggerObject
-      const document = { ...documentObject.openapiObject, servers: [{ url: baseUrl() }] }
+      const { openapiObject } = documentObject
+      const contact = { name: 'The administrators of this instance', url: baseUrl() }
+      const document = {
+        ...openapiObject,
+        info: { ...openapiObject.info!, contact },
+        servers: [{ url: baseUrl() }],
+      }
       completeDocument(document as never, (method, path) => traits.get(`${method} ${path}`) ?? {}, examples)
       return document
     },

@@ -67,6 +67,7 @@ export function Name(maxLength = 255, description = 'The name, for display.') {
     description,
     // Each character can match at one position only: no backtracking on long input.
     pattern: `^[^${VISIBLE}${DISRUPTIVE}]*[${VISIBLE}][^${DISRUPTIVE}]*$`,
+    'x-portable-pattern': '^ *[^\\x00-\\x20\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$',
     'x-hint': 'must not be blank, or contain line breaks or control characters',
   })
 }

@@ -14,7 +14,7 @@ const time = (description: string) =>
   Type.Optional(
     Type.String({
       format: 'date-time',
-      pattern: '^(?!0000)[0-9]{4}-[0-9-]{5}T[0-9:.]+Z$',
+      pattern: '^(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9-]{5}T[0-9:.]+Z$',
       'x-hint': 'must be a UTC time such as 2026-11-15T08:00:00Z',
       description,
     }),
