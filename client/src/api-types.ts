@@ -2337,7 +2337,7 @@ export interface paths {
     }
     /**
      * Export a project as a document
-     * @description YAML for `POST /apply`, limited to what you may view. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are left out.
+     * @description YAML for `POST /apply`, limited to what you may view. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are left out, and a generated key is `generate: true`. Returns 409 `ambiguous_names` when several pipelines of one resource, or several hooks of one pipeline, have the same name: a document could contain only one of them.
      */
     get: operations['exportProject']
     put?: never
@@ -13475,6 +13475,7 @@ export interface operations {
       401: components['responses']['Unauthenticated']
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
+      409: components['responses']['Conflict']
       414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']

@@ -150,18 +150,14 @@ suite('the export of a project', () => {
     assert.equal(answer.status, 200, answer.text)
     assert.match(answer.headers['content-type']!, /^application\/yaml/)
     for (const value of Object.values(SECRETS)) assert.ok(!answer.text.includes(value))
-    assert.match(
-      answer.text,
-      /^# These .*\n# {3}GITHUB_TOKEN\n# {3}WEB_SERVERS_PRIVATE_KEY\n# {3}PRODUCTION_SHOP_DATABASE/,
-    )
+    assert.match(answer.text, /^# These .*\n# {3}GITHUB_TOKEN\n# {3}PRODUCTION_SHOP_DATABASE/)
     const again = await apply(answer.text, { dry_run: true })
     assert.deepEqual(Object.keys(again.body.errors), [
       'credentials.GitHub.token',
-      'credentials.Web servers.private_key',
       'environments.production.applications.shop.variables.DATABASE_PASSWORD.value',
     ])
     const without = answer.text
-      .replaceAll(/^ *(private_key|token): \$\{.*\n/gm, '')
+      .replaceAll(/^ *token: \$\{.*\n/gm, '')
       .replace(/\$\{PROD.*\}/, 'another-value')
     assert.deepEqual(summarize(await applied(without, { dry_run: true, prune: true })), [
       'change environments.production.applications.shop.variables.DATABASE_PASSWORD',
@@ -170,10 +166,7 @@ suite('the export of a project', () => {
 
   test('creates the same in another organization', async () => {
     const { text } = await api.request('GET', await url('Shop'), { token: administrator.token })
-    const copy = text
-      .replace(organization, nextName())
-      .replaceAll(/private_key: \$\{.*/g, 'generate: true')
-      .replaceAll(/\$\{(GITHUB|PROD).*\}/g, 'another-value')
+    const copy = text.replace(organization, nextName()).replaceAll(/\$\{(GITHUB|PROD).*\}/g, 'another-value')
     const { summary } = await applied(copy)
     assert.equal(
       summary.create,

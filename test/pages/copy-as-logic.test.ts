@@ -87,6 +87,7 @@ describe('a part of a gantry.yaml', () => {
     const odd = cutDocument(DOCUMENT, ['environments', 'production', 'applications', '__proto__'])!
     assert.match(odd, /__proto__:\n +repository: https:\/\/example.com\/other.git/)
     assert.doesNotMatch(odd, /shop/)
+    assert.match(cutDocument('environments: {"<<": {type: staging}}', ['environments', '<<'])!, /^ +"<<":$/m)
     assert.equal(cutDocument(DOCUMENT, ['environments', 'nowhere']), undefined)
     assert.equal(cutDocument(DOCUMENT, []), DOCUMENT)
   })

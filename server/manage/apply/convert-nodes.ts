@@ -52,14 +52,9 @@ export function convert(root: Node | null, targets: Targets, values: Values): Co
     for (const pair of node.items) {
       if (!isPair(pair)) continue
       const key = keyText(pair.key) ?? ''
-      const message =
-        key === '__proto__'
-          ? 'is not a valid name'
-          : Object.hasOwn(value, key)
-            ? 'is a duplicate key'
-            : unstorableReason(key)
+      const message = Object.hasOwn(value, key) ? 'is a duplicate key' : keyProblem(key, path)
       if (message) result.problems.push({ path: [...path, key.replaceAll('\0', '?')], message, onKey: true })
-      else value[key] = visit(pair.value as Node | null, [...path, key])
+      else setOwn(value, key, visit(pair.value as Node | null, [...path, key]))
     }
     return value
   }
@@ -98,6 +93,24 @@ export function convert(root: Node | null, targets: Targets, values: Values): Co
     result.fatal ??= { path, message }
     return null
   }
+}
+
+/** As in the API: a resource may be called `__proto__`, while no other key may. */
+function keyProblem(key: string, path: Path): string | undefined {
+  return key === '__proto__' && !isSection(path) ? 'is not a valid name' : unstorableReason(key)
+}
+
+/** Whether the keys of the object at a path are names of resources. */
+function isSection(path: Path): boolean {
+  return SECTION.test(path.map((part, index) => (index % 2 === 1 ? '*' : part)).join('/'))
+}
+
+const SECTION =
+  /^(credentials|environments(\/\*\/(servers|applications)(\/\*\/(variables|pipelines(\/\*\/hooks\/\*)?))?)?)$/
+
+/** An assignment would change the prototype if the name is `__proto__`. */
+function setOwn(object: object, key: string, value: unknown): void {
+  Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true })
 }
 
 /** A key as it is written: `01: …` is the name `01`. */

@@ -1,11 +1,14 @@
-import { stringify } from 'yaml'
+import { Document, isScalar, visit } from 'yaml'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
+import { isGeneratedKey } from '#manage/credentials/private-key.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
+import type { ErrorsByField } from '#platform/http/validation.ts'
+import { findAmbiguousNames } from './ambiguous-names.ts'
 import { mayView } from './permissions.ts'
 import { DEFAULT_TIMEOUT_SECONDS } from './plan.ts'
 import { keyOf, PROJECT, parentPath } from './resources.ts'
@@ -13,42 +16,57 @@ import { type Fields, loadState, type State, type StoredResource } from './store
 
 const MAX_NAME_CHARACTERS = 58
 
-/** A stored project as the document that would create it; undefined when there is no such project. */
+export type Exported =
+  | { kind: 'exported'; text: string }
+  | { kind: 'unknown project' }
+  /** Names that several resources share, by path. */
+  | { kind: 'ambiguous'; errors: ErrorsByField }
+
+/** A stored project as the document that would create it. */
 export async function exportDocument(
   db: Database,
   box: SecretBox,
   caller: Caller,
   organizationId: number,
   projectName: string,
-): Promise<string | undefined> {
+): Promise<Exported> {
   const state = await db
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (trx) => loadState(trx, box, await findOrganization(trx, organizationId), projectName))
-  return state.resources.has(keyOf(PROJECT)) ? writeDocument(state, caller) : undefined
+  if (!state.resources.has(keyOf(PROJECT))) return { kind: 'unknown project' }
+  const visible = listVisible(state, caller)
+  const errors = findAmbiguousNames(visible)
+  if (Object.keys(errors).length > 0) return { kind: 'ambiguous', errors }
+  return { kind: 'exported', text: writeDocument(visible, state, caller) }
 }
 
-/** Omits what the caller may not view. Secrets become `${NAME}`. */
-function writeDocument(state: State, caller: Caller): string {
+/** What the caller may view, each resource after its parent. */
+function listVisible({ resources }: State, caller: Caller): StoredResource[] {
+  const listed = new Set<string>()
+  return [...resources.values()].filter((resource) => {
+    const parent = parentPath(resource)
+    const isVisible = resource.type === 'project' || mayView(caller, resource)
+    if (!isVisible || (parent && !listed.has(keyOf(parent)))) return false
+    listed.add(keyOf(resource.path))
+    return true
+  })
+}
+
+/** Secrets become `${NAME}`. */
+function writeDocument(resources: readonly StoredResource[], state: State, caller: Caller): string {
   const placeholders = new Set<string>()
   const document = emptySection()
-  const written = new Set<string>()
-  for (const [key, resource] of state.resources) {
+  for (const resource of resources) {
     const { type, name, path } = resource
-    const parent = parentPath(resource)
-    const isVisible = type === 'project' || mayView(caller, resource)
-    // Of several resources with one name, a document can contain only one.
-    const isFirst = key === keyOf(path)
-    if (!isVisible || !isFirst || (parent && !written.has(keyOf(parent)))) continue
-    written.add(key)
-    if (type === 'organization') document.organization = name
-    else if (type === 'project') document.project = { name, ...fieldsOf(resource) }
+    if (type === 'organization') document.organization = escapeText(name)
+    else if (type === 'project') document.project = { name: escapeText(name), ...fieldsOf(resource) }
     else if (type === 'step') addStep(document, state, resource)
     else sectionAt(document, path.slice(0, -1))[name] = entryOf(resource, caller, addPlaceholder)
   }
   const head = [...placeholders].map((name) => `#   ${name}\n`).join('')
-  const text = stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })
+  const text = stringify(document)
   return head === '' ? text : `# These values are required:\n${head}${text}`
 
   /** `GITHUB_TOKEN`, `PRODUCTION_SHOP_DATABASE_PASSWORD`: the path, in characters that a name may have. */
@@ -63,6 +81,17 @@ function writeDocument(state: State, caller: Caller): string {
     placeholders.add(name)
     return `\${${name}}`
   }
+}
+
+function stringify(value: Fields): string {
+  const document = new Document(value, { aliasDuplicateObjects: false })
+  visit(document, {
+    Pair(_key, { key }) {
+      // Without quotes it would be a merge key.
+      if (isScalar(key) && key.value === '<<') key.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return document.toString({ lineWidth: 0 })
 }
 
 /** Its keys are names that users chose, and `__proto__` is one of them. */
@@ -84,16 +113,25 @@ function entryOf(
   caller: Caller,
   addPlaceholder: (words: readonly string[]) => string,
 ): Fields {
-  const { type, name, path, body, scope, openSecret } = resource
-  if (type === 'credential') {
-    const field = resource.credential!.auth_type === 'key' ? 'private_key' : 'token'
-    return { ...fieldsOf(resource), ...(openSecret && { [field]: addPlaceholder([name, field]) }) }
-  }
+  const { type, path, body, scope, openSecret } = resource
+  if (type === 'credential') return { ...fieldsOf(resource), ...secretOf(resource, addPlaceholder) }
   if (type !== 'variable') return fieldsOf(resource)
   const isShown = !body.hidden && can(caller, 'application:edit', scope)
   const names = path.filter((_, index) => index % 2 === 1)
   const value = isShown ? openSecret?.() : undefined
   return { value: value === undefined ? addPlaceholder(names) : escapeText(value), hidden: body.hidden }
+}
+
+/** A key that Gantry generated has served its purpose where it is: elsewhere, another one is generated. */
+function secretOf(
+  { name, credential, openSecret }: StoredResource,
+  addPlaceholder: (words: readonly string[]) => string,
+): Fields {
+  if (!openSecret) return {}
+  if (credential!.auth_type !== 'key') return { token: addPlaceholder([name, 'token']) }
+  const key = openSecret()
+  if (key !== undefined && isGeneratedKey(key)) return { generate: true }
+  return { private_key: addPlaceholder([name, 'private_key']) }
 }
 
 /** Those with a value that does not follow from others. */
@@ -119,8 +157,8 @@ function addStep(document: Fields, { stepOrders }: State, step: StoredResource):
   const order = stepOrders.get(keyOf(pipelinePath)) ?? []
   const entry = builtIn
     ? { timeout_seconds: body.timeout_seconds }
-    : { ...fieldsOf(step), trigger_after: order[order.indexOf(name) - 1] ?? null }
-  pipeline.steps = [...((pipeline.steps as unknown[]) ?? []), { name, ...entry }]
+    : { ...fieldsOf(step), trigger_after: escapeText(order[order.indexOf(name) - 1] ?? null) }
+  pipeline.steps = [...((pipeline.steps as unknown[]) ?? []), { name: escapeText(name), ...entry }]
 }
 
 /** A stored `${` is literal. */

@@ -116,7 +116,8 @@ function inspectNodes(document: Document) {
       if (node.tag) reject(node, 'tags are not supported')
     },
     Pair(_key, { key }) {
-      if (isScalar(key) && key.value === '<<')
+      // In quotes it is a name.
+      if (isScalar(key) && key.value === '<<' && key.type === 'PLAIN')
         reject(key, 'merge keys (<<) are not supported: repeat the fields')
       else if (!isScalar(key)) reject((key ?? document.contents) as Node, 'a key must be a plain string')
     },

@@ -48,22 +48,28 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
         operationId: 'exportProject',
         summary: 'Export a project as a document',
         description:
-          'YAML for `POST /apply`, limited to what you may view. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are left out.',
+          'YAML for `POST /apply`, limited to what you may view. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are left out, and a generated key is `generate: true`. Returns 409 `ambiguous_names` when several pipelines of one resource, or several hooks of one pipeline, have the same name: a document could contain only one of them.',
         params: Exactly({ id: Id }),
         querystring: Exactly({
           project: Type.String({ minLength: 1, maxLength: 255, description: 'The name of the project.' }),
         }),
         response: {
           200: { description: 'The document', content: { 'application/yaml': { schema: Type.String() } } },
-          ...errorResponses(401, 403, 404, 422),
+          ...errorResponses(401, 403, 404, 409, 422),
         },
       },
     },
     async (request, reply) => {
       const { params, query } = request
-      const text = await exportDocument(deps.db, deps.box, callerOf(request), params.id, query.project)
-      if (text === undefined) throw notFound()
-      return reply.type('application/yaml; charset=utf-8').send(text)
+      const exported = await exportDocument(deps.db, deps.box, callerOf(request), params.id, query.project)
+      switch (exported.kind) {
+        case 'unknown project':
+          throw notFound()
+        case 'ambiguous':
+          throw new ApiError('ambiguous_names', AMBIGUOUS, { errors: exported.errors })
+        case 'exported':
+          return reply.type('application/yaml; charset=utf-8').send(exported.text)
+      }
     },
   )
 
@@ -104,4 +110,6 @@ function toError(problems: readonly Problem[], { locate, hide }: Input): ApiErro
 }
 
 const INVALID = 'The document cannot be applied; `errors` lists what is wrong, and where.'
+const AMBIGUOUS =
+  'Several pipelines of one resource, or hooks of one pipeline, have the same name, and a document could contain only one of them. Rename those that `errors` lists, then export again.'
 const FORBIDDEN = 'You lack permissions for parts of this document; `errors` lists which, and where.'

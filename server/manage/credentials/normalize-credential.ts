@@ -104,7 +104,7 @@ function readKey(input: CredentialChange, isNew: boolean, errors: ErrorsByField)
     const key = readPrivateKey(private_key)
     if (key.kind === 'key') return key.pair.privateKey
     errors.private_key = [key.message]
-  } else if (generate) return generateKey('gantry').privateKey
+  } else if (generate) return generateKey().privateKey
   else if (isNew) errors.private_key = ['is required for ssh, unless generate is true']
   return undefined
 }

@@ -21,15 +21,24 @@ export function readPrivateKey(text: string): ReadKey {
 }
 
 const MAX_ATTEMPTS = 20
+const COMMENT = 'gantry'
 
 /** One in 256 keys that ssh2 generates cannot be parsed again, not even by ssh2: such a key is discarded. */
-export function generateKey(comment: string): KeyPair {
+export function generateKey(): KeyPair {
   for (let attempt = 1; ; attempt += 1) {
-    const generated = ssh2.utils.generateKeyPairSync('ed25519', { comment })
+    const generated = ssh2.utils.generateKeyPairSync('ed25519', { comment: COMMENT })
     const key = ssh2.utils.parseKey(generated.private)
     if (!(key instanceof Error)) return pairOf(generated.private, key)
     if (attempt === MAX_ATTEMPTS) throw key
   }
+}
+
+/** Whether `generateKey` wrote it: with our comment, in lines of 64 characters, where OpenSSH writes 70. */
+export function isGeneratedKey(privateKey: string): boolean {
+  const parsed = ssh2.utils.parseKey(privateKey)
+  const key = Array.isArray(parsed) ? parsed[0] : parsed
+  if (!key || key instanceof Error || key.type !== 'ssh-ed25519' || key.comment !== COMMENT) return false
+  return privateKey.split('\n')[1]?.length === 64
 }
 
 function pairOf(privateKey: string, key: ssh2.ParsedKey): KeyPair {

@@ -21,6 +21,7 @@ export const ERROR_CODES = {
   nothing_to_roll_back: 409,
   live_releases_differ: 409,
   live_unknown: 409,
+  ambiguous_names: 409,
   precondition_failed: 412,
   too_large: 413,
   uri_too_long: 414,

@@ -1,5 +1,5 @@
 // A part of a gantry.yaml that `gantry apply` accepts on its own. Loaded when somebody copies one. Pure.
-import { isScalar, parse, parseDocument, stringify, visit } from 'yaml'
+import { Document, isScalar, parse, parseDocument, visit } from 'yaml'
 
 type Section = Map<unknown, unknown>
 
@@ -20,10 +20,21 @@ export function cutDocument(text: string, path: readonly string[]): string | und
   const document = parse(text, { mapAsMap: true, intAsBigInt: true }) as Section
   const cut = cutTo(document, path, 0)
   if (!cut) return undefined
-  const written = stringify(cut, { lineWidth: 0, aliasDuplicateObjects: false })
+  const written = write(cut)
   const required = placeholdersIn(written)
   if (required.length === 0) return written
   return `# These values are required:\n${required.map((name) => `#   ${name}\n`).join('')}${written}`
+}
+
+function write(section: Section): string {
+  const document = new Document(section, { aliasDuplicateObjects: false })
+  visit(document, {
+    Pair(_key, { key }) {
+      // Without quotes it would be a merge key, not a name.
+      if (isScalar(key) && key.value === '<<') key.type = 'QUOTE_DOUBLE'
+    },
+  })
+  return document.toString({ lineWidth: 0 })
 }
 
 function cutTo(section: Section, path: readonly string[], depth: number): Section | undefined {
