@@ -59,6 +59,7 @@ export async function createSample(
       application_id: application.id,
       name: 'Deploy Hello Gantry',
       operation: 'deploy',
+      on_failure: 'revert',
     })
     .returning('id')
     .executeTakeFirstOrThrow()
