@@ -67,6 +67,29 @@ suite('signatures of the body', () => {
     }
   })
 
+  test('a right value with the name of any other hash is rejected, and with other prefixes accepted', () => {
+    const value = sign('sha256', 'hex')
+    const hashes = [
+      'sha',
+      'sha224',
+      'SHA512',
+      'sha3256',
+      'sha512256',
+      'shake256',
+      'md5',
+      'MD5',
+      'blake2b',
+      'blake3',
+    ]
+    for (const prefix of hashes) {
+      assert.ok(!accepts(ruleOf(), `${prefix}=${value}`), prefix)
+      // Among others, it does not spoil the right one.
+      assert.ok(accepts(ruleOf(), `${prefix}=00,v1=${value}`), prefix)
+    }
+    for (const prefix of ['v0', 'v1', 'signature', 's', 'constructor', 'toString', 'hmac'])
+      assert.ok(accepts(ruleOf(), `${prefix}=${value}`), prefix)
+  })
+
   test('a signature of another algorithm is rejected under every name', () => {
     for (const algorithm of ALGORITHMS) {
       for (const other of ALGORITHMS.filter((one) => one !== algorithm)) {
@@ -280,6 +303,7 @@ suite('what is wrong with a signature', () => {
       [ruleOf(), ' ', 'header_missing'],
       [ruleOf(), [right, right], 'header_missing'],
       [ruleOf(), `sha512=${right}`, 'prefix'],
+      [ruleOf(), `md5=${right}`, 'prefix'],
       [ruleOf(), `sha1=${sign('sha1', 'hex')}`, 'prefix'],
       [ruleOf(), `sha1=${sign('sha1', 'hex')},sha256=${sign('sha256', 'hex', 'other')}`, 'mismatch'],
       [ruleOf(), `sha1=${sign('sha1', 'hex')},sha256=${right}`, null],

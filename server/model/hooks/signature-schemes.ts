@@ -52,6 +52,8 @@ export type SignatureScheme = {
 const TOLERANCE_SECONDS = 300
 const DIGEST_BYTES = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
 const MAX_SIGNATURES = 10
+/** Prefixes of signatures, also those of hashes that no hook can have. Others, such as `v1`, are versions. */
+const NAMES_A_HASH = /^(sha|md5|blake)/
 
 /** The secret itself, in a header. */
 const token: SignatureScheme = {
@@ -163,7 +165,7 @@ function withDecodedKey(secret: string): (string | Buffer)[] {
 
 /**
  * The signatures in a header: separated by commas or spaces, each bare or prefixed (`sha256=`, `v1=`,
- * `v1,`), in hex, base64 or base64url. The name of another algorithm excludes a signature. `problem`: what is wrong when
+ * `v1,`), in hex, base64 or base64url. The name of another hash excludes a signature. `problem`: what is wrong when
  * none of them matches.
  */
 function candidates(
@@ -179,7 +181,7 @@ function candidates(
     .flatMap((piece) => {
       const named = /^([A-Za-z][A-Za-z0-9]*)=(?=[^=])(.*)$/.exec(piece)
       const [name, value] = named ? [named[1]!.toLowerCase(), named[2]!] : [undefined, piece]
-      if (name !== undefined && name in DIGEST_BYTES && name !== algorithm) {
+      if (name !== undefined && NAMES_A_HASH.test(name) && name !== algorithm) {
         ofOtherAlgorithms += 1
         return []
       }
