@@ -8257,7 +8257,7 @@ export interface operations {
   listSessions: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -8348,7 +8348,7 @@ export interface operations {
   listUsers: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -8527,7 +8527,7 @@ export interface operations {
   listPersonalAccessTokens: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -8935,7 +8935,7 @@ export interface operations {
   listActions: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -9289,7 +9289,7 @@ export interface operations {
         within?: string
         /** @description Ids, comma-separated, at most 100; together with exactly one `type`. */
         'filter[id]'?: string
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -9465,7 +9465,7 @@ export interface operations {
   listHooks: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. Absent: all on one page. */
         per_page?: number
@@ -9508,7 +9508,7 @@ export interface operations {
   listEnvironmentHooks: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -10117,7 +10117,7 @@ export interface operations {
   listCalls: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -10156,7 +10156,7 @@ export interface operations {
   listDeliveries: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -10195,7 +10195,7 @@ export interface operations {
   listHookRequestsOfAction: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -10423,7 +10423,7 @@ export interface operations {
   listOrganizations: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -10608,7 +10608,7 @@ export interface operations {
   listProjects: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -10804,7 +10804,7 @@ export interface operations {
   listEnvironments: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -11073,7 +11073,7 @@ export interface operations {
   listAllAuditEntries: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -11154,7 +11154,7 @@ export interface operations {
   listAuditEntries: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -11247,7 +11247,7 @@ export interface operations {
   listCredentials: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -11479,7 +11479,7 @@ export interface operations {
   listServers: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -11714,7 +11714,7 @@ export interface operations {
   listVariables: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -12093,7 +12093,7 @@ export interface operations {
   listApplications: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -12358,7 +12358,7 @@ export interface operations {
   listSteps: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -12559,7 +12559,7 @@ export interface operations {
   listEnvironmentPipelines: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -12600,7 +12600,7 @@ export interface operations {
   listApplicationPipelines: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -12681,7 +12681,7 @@ export interface operations {
   listServerPipelines: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -12878,7 +12878,7 @@ export interface operations {
   listInvitations: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -13062,7 +13062,7 @@ export interface operations {
   listMembers: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number
@@ -13222,7 +13222,7 @@ export interface operations {
   listRoles: {
     parameters: {
       query?: {
-        /** @description Page number, starting at 1. */
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
         page?: number
         /** @description Items per page. */
         per_page?: number

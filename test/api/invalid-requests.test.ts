@@ -160,8 +160,7 @@ suite('ids and queries', () => {
       assertInvalid(await get(`${list}?page=-1&per_page=0`), 'page', 'per_page')
       assertInvalid(await get(`${list}?page=x&per_page=`), 'page', 'per_page')
       assertInvalid(await get(`${list}?page=1&page=2`), 'page')
-      assertInvalid(await get(`${list}?page=9223372036854775808`), 'page')
-      assert.equal((await get(`${list}?page=1000000000&per_page=100`)).status, 200)
+      assertInvalid(await get(`${list}?page=-${10n ** 400n}&per_page=${10n ** 400n}`), 'page', 'per_page')
     }
   })
 

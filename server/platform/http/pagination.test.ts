@@ -24,6 +24,13 @@ test('a page begins where the pages before it end', () => {
   assert.deepEqual(pageOf({ page: 1_000_000_000, per_page: 100 }), { limit: 100, offset: 99_999_999_900 })
 })
 
+test('a page that is too large to count to begins past the end of every list', () => {
+  for (const page of [Number.MAX_SAFE_INTEGER, 1e30, Number.MAX_VALUE]) {
+    const { offset } = pageOf({ page, per_page: 100 })
+    assert.ok(Number.isSafeInteger(offset) && offset > 1e15, String(page))
+  }
+})
+
 test('an empty list has one page, which is the first and the last', () => {
   const header = linkHeader(URL, pageOf({}), { total: 0, hasMore: false })
   assert.deepEqual(relations(header), { first: 1, last: 1 })

@@ -8,19 +8,32 @@ const MAX_PER_PAGE = 100
 /** Totals are exact up to this number; counting further would cost more than the page. */
 export const COUNT_LIMIT = 10_000
 
-const optionalNumber = (maximum: number, fallback: number, description: string) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum, default: fallback, description }))
+/** Past the end of every list; offsets up to here are exact. */
+const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / MAX_PER_PAGE)
 
 export const pageQuery = {
-  page: optionalNumber(1_000_000_000, 1, 'Page number, starting at 1.'),
-  per_page: optionalNumber(MAX_PER_PAGE, DEFAULT_PER_PAGE, 'Items per page.'),
+  page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      default: 1,
+      description: 'Page number, starting at 1. A page past the end is empty, however large its number is.',
+    }),
+  ),
+  per_page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_PER_PAGE,
+      default: DEFAULT_PER_PAGE,
+      description: 'Items per page.',
+    }),
+  ),
 }
 
 export type Page = { limit: number; offset: number }
 
 export function pageOf(query: { page?: number; per_page?: number }): Page {
   const limit = query.per_page ?? DEFAULT_PER_PAGE
-  return { limit, offset: ((query.page ?? 1) - 1) * limit }
+  return { limit, offset: (Math.min(query.page ?? 1, MAX_PAGE) - 1) * limit }
 }
 
 /** What a list query found in addition to its rows: `total` may stop at COUNT_LIMIT + 1, `hasMore` is always exact. */

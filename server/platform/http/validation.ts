@@ -50,9 +50,14 @@ function parseTexts(schema: TSchema, texts: Record<string, unknown>): Record<str
 /** Text that is not of the declared type stays text, which validation then rejects. */
 function parseText(type: unknown, text: unknown): unknown {
   if (typeof text !== 'string') return text
-  if (type === 'integer' && /^-?(0|[1-9]\d*)$/.test(text)) return Number(text)
+  if (type === 'integer' && /^-?(0|[1-9]\d*)$/.test(text)) return toFinite(Number(text))
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   return text
+}
+
+/** Infinity is no integer, while the text of hundreds of digits that it comes from is one. */
+function toFinite(number: number): number {
+  return Math.min(Math.max(number, -Number.MAX_VALUE), Number.MAX_VALUE)
 }
 
 /** All errors, by dotted field path; those of the whole body are under `body`. */
