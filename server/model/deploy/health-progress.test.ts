@@ -48,13 +48,31 @@ test('it must be healthy in every try for as long as demanded, to the end', () =
   assert.deepEqual(starts, [0, 2_000, 4_000, 6_000, 7_010])
 })
 
-test('it fails as soon as another try would be too late, and says what the last one found', () => {
-  const { kind, starts, judged } = play({ within: 5 }, [false, false, false, false])
-  assert.equal(kind, 'unhealthy')
-  assert.deepEqual(starts, [0, 2_000, 4_000])
-  assert.equal(judged?.kind === 'unhealthy' && judged.message, 'Not healthy within 5 s: HTTP 503.')
-  const late = play({ within: 5, healthyFor: 2 }, [false, false, true])
-  assert.deepEqual([late.kind, late.starts], ['unhealthy', [0, 2_000]])
+const messageOf = ({ judged }: ReturnType<typeof play>) => judged?.kind === 'unhealthy' && judged.message
+
+test('it has all of its time: the last try is at the end of it, and the message says what it found', () => {
+  const failed = play({ within: 5 }, [false, false, false, false, false])
+  assert.deepEqual([failed.kind, failed.starts], ['unhealthy', [0, 2_000, 4_000, 5_000]])
+  assert.equal(messageOf(failed), 'Not healthy within 5 s: HTTP 503.')
+  const slow = { healthy: false, ms: 2_100 }
+  const waited = play({ within: 4 }, [slow, true])
+  assert.deepEqual([waited.kind, waited.starts], ['healthy', [0, 2_100]])
+  const atTheEnd = play({ within: 4 }, [{ healthy: false, ms: 100 }, { healthy: false, ms: 100 }, true])
+  assert.deepEqual([atTheEnd.kind, atTheEnd.starts], ['healthy', [0, 2_000, 4_000]])
+  // The next one would be too late by its interval.
+  const between = play({ interval: 3, within: 4 }, [false, false, true])
+  assert.deepEqual([between.kind, between.starts], ['healthy', [0, 3_000, 4_000]])
+})
+
+test('the time that it must stay healthy is part of it: when too little is left, the message says after how long', () => {
+  const late = play({ within: 5, healthyFor: 2 }, [false, false, false])
+  assert.deepEqual([late.kind, late.starts], ['unhealthy', [0, 2_000, 3_000]])
+  assert.equal(
+    messageOf(late),
+    'Not healthy after 3 s, which leaves too little time to be healthy for 2 s within 5 s: HTTP 503.',
+  )
+  const inTime = play({ within: 5, healthyFor: 2 }, [false, false, true, true])
+  assert.deepEqual([inTime.kind, inTime.starts], ['healthy', [0, 2_000, 3_000, 5_000]])
 })
 
 test('what was healthy from the first try on may be so for all of the time', () => {
@@ -67,8 +85,9 @@ test('a slow try is not a long time of health, and delays the next one', () => {
   assert.deepEqual(play({}, [{ healthy: false, ms: 5_000 }, true]).starts, [0, 5_000])
 })
 
-test('a finding that cannot change ends it at once', () => {
+test('a finding that cannot change ends it immediately', () => {
   const timing = { interval_seconds: 1, within_seconds: 60, healthy_for_seconds: 0 }
   const tried = { isHealthy: false, isFinal: true, text: 'no curl', startedAt: 0, endedAt: 5 }
-  assert.equal(judgeTry(timing, NO_TRIES, tried).kind, 'unhealthy')
+  const judged = judgeTry(timing, NO_TRIES, tried)
+  assert.equal(judged.kind === 'unhealthy' && judged.message, 'Not healthy: no curl.')
 })

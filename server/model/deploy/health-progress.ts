@@ -17,8 +17,8 @@ export type Judged = { progress: Progress; line: string } & (
 )
 
 /**
- * The last try starts within `within_seconds`. What became healthy early enough to stay so for `healthy_for_seconds`
- * is tried until then, even if its last answers are slow.
+ * The last try starts when `within_seconds` end, or earlier by the `healthy_for_seconds` that would follow, whatever the
+ * interval is. What became healthy early enough to stay so is tried until then, even if its last answers are slow.
  */
 export function judgeTry(
   timing: Timing,
@@ -33,14 +33,24 @@ export function judgeTry(
   const nextAt = Math.max(endedAt, startedAt + interval_seconds * 1_000)
   if (healthySince === null) {
     const line = `Try ${tries}: ${text}`
-    const isOver = tried.isFinal || nextAt + healthy_for_seconds * 1_000 > within_seconds * 1_000
-    if (!isOver) return { kind: 'again', at: nextAt, progress, line }
-    const goal = healthy_for_seconds === 0 ? 'Not healthy' : `Not healthy for ${healthy_for_seconds} s`
-    return { kind: 'unhealthy', message: `${goal} within ${within_seconds} s: ${text}.`, progress, line }
+    const lastAt = (within_seconds - healthy_for_seconds) * 1_000
+    if (!tried.isFinal && endedAt < lastAt)
+      return { kind: 'again', at: Math.min(nextAt, lastAt), progress, line }
+    const message = `Not healthy${tried.isFinal ? '' : reasonOf(timing, endedAt)}: ${text}.`
+    return { kind: 'unhealthy', message, progress, line }
   }
   const doneAt = healthySince + healthy_for_seconds * 1_000
   const held = `, ${Math.min(Math.floor((endedAt - healthySince) / 1_000), healthy_for_seconds)} of ${healthy_for_seconds} s`
   const line = `Try ${tries}: ${text}: healthy${healthy_for_seconds === 0 ? '' : held}`
   if (endedAt >= doneAt) return { kind: 'healthy', progress, line }
   return { kind: 'again', at: Math.max(endedAt, Math.min(nextAt, doneAt)), progress, line }
+}
+
+/** Never names a time that has not passed without saying so. */
+function reasonOf({ within_seconds, healthy_for_seconds }: Timing, endedAt: number): string {
+  if (healthy_for_seconds === 0) return ` within ${within_seconds} s`
+  const goal = `${healthy_for_seconds} s within ${within_seconds} s`
+  const seconds = Math.floor(endedAt / 1_000)
+  if (seconds >= within_seconds) return ` for ${goal}`
+  return ` after ${seconds} s, which leaves too little time to be healthy for ${goal}`
 }
