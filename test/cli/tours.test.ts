@@ -63,6 +63,13 @@ for (const [guide, sites, web] of [
   })
 }
 
+test('tokens are created and used as docs/guides/tokens.md says', async (t) => {
+  const stations = readStations(await readPage('docs/guides/tokens.md'))
+  assert.ok(stations.length >= 3, 'the stations were not found')
+  const gantry = await startGantry(t, { GANTRY_HOME: await temporaryHome(t), ...ADMIN_ENVIRONMENT })
+  await walk(t, [...tour.slice(0, LOGGED_IN), ...stations], gantry, { folder: await temporaryFolder(t) })
+})
+
 /** The lines that name the server reached over SSH. */
 type WebServer = (account: string, port: string) => Record<string, string>
 
@@ -157,10 +164,11 @@ async function typeIntoShell(
     columns: COLUMNS,
     rows: 50,
   })
-  void terminal.sees(QUESTION, TYPED_WITHIN_MS).then(
-    () => terminal.press('left', 'enter'),
-    () => {},
-  )
+  if (blocks.some((block) => block.includes('gantry apply')))
+    void terminal.sees(QUESTION, TYPED_WITHIN_MS).then(
+      () => terminal.press('left', 'enter'),
+      () => {},
+    )
   const code = await Promise.race([terminal.ended, setTimeout(TYPED_WITHIN_MS, 'too late', { ref: false })])
   const output = terminal.history()
   assert.equal(code, 0, `the shell failed after:\n${output}`)
