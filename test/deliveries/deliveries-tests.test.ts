@@ -265,7 +265,17 @@ suite('a test of an outgoing hook', () => {
     const hook = await makeHook({ target_url: receiver.url, settings: { request_headers: [header] } }, tree)
     const { text, body } = await ask('test', hook.id, {}, tree)
     assert.equal(receiver.arrivals[0]!.headers['x-key'], TOKEN)
-    assert.deepEqual([body.response_body, text.includes(TOKEN)], ['you are ********', false])
+    assert.deepEqual([body.response_body, text.includes(TOKEN)], [null, false])
+    await db
+      .updateTable('credentials')
+      .set({ base_url: receiver.url })
+      .where('id', '=', tree.credentialId)
+      .execute()
+    const ofProvider = await ask('test', hook.id, {}, tree)
+    assert.deepEqual(
+      [ofProvider.body.response_body, ofProvider.text.includes(TOKEN)],
+      ['you are ********', false],
+    )
   })
 
   test('goes only where deliveries may go', async (t) => {

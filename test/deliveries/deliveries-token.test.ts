@@ -188,7 +188,9 @@ suite('a hook that sends the token of a credential', () => {
     await world.untilIdle(hook.id)
     assert.ok(receiver.arrivals[0]!.body.includes(JSON.stringify(TOKEN)))
     const shown = await request('GET', `/hook-requests/${record!.id}`, { token: tree.owner.token })
-    assert.match(shown.body.response_body, /\*{8}/)
+    // A receiver that is not the provider may repeat the token in any form.
+    assert.equal(shown.body.response_body, null)
+    assert.equal(shown.body.response_headers['x-echo'], '********')
     const listed = await request('GET', `/hooks/outgoing/${hook.id}/requests`, { token: tree.owner.token })
     const secrets = [...FORMS, 'glpat-o', hook.secret, hook.secret.slice('whsec_'.length)]
     const { request_body, response_body } = record!

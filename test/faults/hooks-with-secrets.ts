@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import type { later } from '#test/support/later.ts'
 import type { RunWorld } from '#test/support/run-world.ts'
 import { addressOf, openFailingReceiver } from './failing-receiver.ts'
+import { transformsOf } from './leaks.ts'
 
 export async function openHooksWithSecrets(t: Parameters<typeof later>[0], world: RunWorld) {
   const { db, ask } = world
@@ -24,7 +25,19 @@ export async function openHooksWithSecrets(t: Parameters<typeof later>[0], world
       repository: 'https://github.com/acme/shop.git',
       application: { credential_id: credential.id },
     })
-    const token = '{{ application.source_provider.access_token }}'
+    const name = 'application.source_provider.access_token'
+    const token = `{{ ${name} }}`
+    const last = secrets.token!.at(-2)
+    // The same as `transformsOf`.
+    const transformed = [
+      "split: '' | join: ' '",
+      "split: '' | reverse | join: ''",
+      `slice: 0, ${secrets.token!.length - 1}`,
+      `slice: 1, ${secrets.token!.length}`,
+      `remove: '${last}'`,
+      `replace: '${last}', '*'`,
+      'base64_encode | base64_encode',
+    ].map((filters) => `{{ ${name} | ${filters} }}`)
     const inputs = {
       whole: {},
       token: {
@@ -32,8 +45,9 @@ export async function openHooksWithSecrets(t: Parameters<typeof later>[0], world
           request_headers: [
             { name: 'Authorization', value: `token ${token}` },
             { name: 'X-Token', value: token },
+            ...transformed.map((value, index) => ({ name: `X-Token-${index}`, value })),
           ],
-          request_body: { state: '{{ action.status }}', token },
+          request_body: { state: '{{ action.status }}', token, transformed },
         },
         trigger_when: { events: ['action.started', 'action.completed', 'action.failed', 'action.skipped'] },
       },
@@ -93,6 +107,7 @@ export async function openHooksWithSecrets(t: Parameters<typeof later>[0], world
       encodeURIComponent(secret),
       JSON.stringify(secret),
     ])
+    if (hook === 'token') forms.push(...transformsOf(secrets.token!))
     return ['no secret at all', ...forms].join('\n')
   }
 

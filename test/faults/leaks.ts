@@ -26,6 +26,7 @@ function formsOf(text: string): Buffer[] {
     encodeURIComponent(text),
     new URLSearchParams({ '': text }).toString().slice(1),
     bytes.toString('hex'),
+    ...transformsOf(text).filter((form) => form.length >= MIN_TRANSFORMED),
     ...(['base64', 'base64url'] as const).flatMap((encoding) =>
       [0, 1, 2].map((before) => within(encoding, before)),
     ),
@@ -38,6 +39,23 @@ function formsOf(text: string): Buffer[] {
       .toString(encoding)
       .slice(4, -4)
   }
+}
+
+/** Shorter ones are found where no secret is. */
+const MIN_TRANSFORMED = 16
+
+/** What the filters of templates make of a secret, which no search for its value finds. */
+export function transformsOf(text: string): string[] {
+  const letters = [...text]
+  return [
+    letters.join(' '),
+    letters.toReversed().join(''),
+    text.slice(0, -1),
+    text.slice(1),
+    text.replaceAll(text.at(-2)!, ''),
+    text.replaceAll(text.at(-2)!, '*'),
+    Buffer.from(Buffer.from(text).toString('base64')).toString('base64'),
+  ]
 }
 
 /** Everything that can be read in a value, one line each. */

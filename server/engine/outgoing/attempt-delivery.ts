@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { HttpClient } from '#adapters/http-client/client.ts'
-import { readSentStatus, type SentStatus } from '#model/hooks/sent-status.ts'
+import { readSentStatus, type SentStatus, type StatusKind } from '#model/hooks/sent-status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { afterAnswer, type Continued } from './after-answer.ts'
 import { type ContextDeps, kindOf } from './build-context.ts'
@@ -12,7 +13,7 @@ import { messageId, prepareRequest, signRequest } from './prepare-request.ts'
 import type { Pause } from './rate-budgets.ts'
 import { MAX_CAPTURE_BYTES } from './read-captures.ts'
 import { readLimit } from './read-limit.ts'
-import { type AttemptRecord, recordUnsent } from './record-attempt.ts'
+import { type AttemptRecord, recordUnsent, type SentRequest, type ShownRequest } from './record-attempt.ts'
 import { type AttemptResult, type NextAttempt, nextAttempt } from './retry-schedule.ts'
 import { afterLimit, budgetOf, type LimitDeps, limitedRecord, noteLimit, stillHeld } from './within-budget.ts'
 
@@ -77,6 +78,12 @@ function postpone(
   }
 }
 
+/** Null when it cannot be read back, or when storing it would store a secret that is part of it. */
+function sentStatusOf(kind: StatusKind, request: SentRequest, shown: ShownRequest): SentStatus | null {
+  const sent = readSentStatus(kind, request)
+  return shown === request || isDeepStrictEqual(readSentStatus(kind, shown), sent) ? sent : null
+}
+
 /** Renders, signs and sends one delivery. Throws only for internal errors. */
 export async function attemptDelivery(
   deps: AttemptDeps,
@@ -104,7 +111,7 @@ export async function attemptDelivery(
   if (held) return { delivery, next: held, record: null }
   // Delayed, perhaps by an outage: another process may send this and its successors before our request ends.
   if (deps.uptimeMs() + hook.timeoutMs > delivery.ownedUntil) return handBack(delivery)
-  const request = signRequest(hook, messageId(delivery.id), prepared.request, deps.now())
+  const { request, shown } = signRequest(hook, messageId(delivery.id), prepared, deps.now())
   const outcome = await deps.sender.send(
     {
       ...request,
@@ -121,7 +128,7 @@ export async function attemptDelivery(
   const pause = budget && noteLimit(deps, budget, outcome, limit)
   if (pause && limit?.isRefused) {
     const record = {
-      ...limitedRecord(recordAnswer(hook, captured.values, request, outcome), budget),
+      ...limitedRecord(recordAnswer(hook, captured.values, shown, outcome), budget),
       eventKind,
     }
     return { delivery, next: afterLimit(delivery, budget, pause, deps.now()), record, credentialId, pause }
@@ -138,12 +145,12 @@ export async function attemptDelivery(
         }
       : { kind: outcome.kind }
   const scheduled = nextAttempt(result, delivery.attempt, deps.random())
-  const record = recordAnswer(hook, captured.values, request, outcome, judged)
+  const record = recordAnswer(hook, captured.values, shown, outcome, judged)
   const retried: NextAttempt =
     scheduled.kind === 'failed' && judged.error !== null ? { ...scheduled, reason: record.error! } : scheduled
   const after = afterAnswer(hook, which, captured, result, retried, outcome)
   const sentStatus =
-    hook.statusKind && after.next.kind === 'delivered' ? readSentStatus(hook.statusKind, request) : null
+    hook.statusKind && after.next.kind === 'delivered' ? sentStatusOf(hook.statusKind, request, shown) : null
   return {
     delivery,
     next: after.next,

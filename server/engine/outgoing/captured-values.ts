@@ -11,7 +11,7 @@ import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { Judgement } from './judge-answer.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
 import { hiddenTexts } from './read-captures.ts'
-import { type AttemptRecord, recordAttempt, type SentRequest } from './record-attempt.ts'
+import { type AttemptRecord, recordAttempt, type ShownRequest, withoutAnswer } from './record-attempt.ts'
 
 /** A row as it is to be stored: everything known about an action from now on, or nothing once it is gone. */
 export type CapturedRow = {
@@ -200,14 +200,16 @@ export function maskWith(
 
 /** The record of what was sent and answered, without anything that the hook hides. */
 export function recordAnswer(
-  hook: Pick<OutgoingHook, 'mask' | 'capture'>,
+  hook: Pick<OutgoingHook, 'mask' | 'capture' | 'answerOrigins'>,
   values: Captured['values'],
-  request: SentRequest,
+  request: ShownRequest,
   outcome: SendOutcome,
   judged?: Judgement,
 ): AttemptRecord {
   const hidden = outcome.kind === 'answered' ? hiddenTexts(hook.capture, outcome) : []
   const record = recordAttempt(request, outcome, maskWith(hook, values, hidden ?? []), judged)
+  const isShown = hook.answerOrigins?.includes(new URL(request.url).origin) ?? true
+  if (!isShown) return withoutAnswer(record)
   return hidden === null ? { ...record, responseBody: null } : record
 }
 

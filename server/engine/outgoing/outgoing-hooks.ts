@@ -8,7 +8,7 @@ import { effectiveRequest } from '#model/hooks/effective-request.ts'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition } from '#model/hooks/schemas.ts'
 import { isStatusKind } from '#model/hooks/sent-status.ts'
-import { mixesTokens, originProblem, tokensIn } from '#model/hooks/token-use.ts'
+import { mixesTokens, originProblem, tokenOrigins, tokensIn } from '#model/hooks/token-use.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { compileCondition } from '#model/payload/conditions.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
@@ -134,6 +134,8 @@ function compileHook(row: HookRow, box: SecretBox) {
     /** Whose token is sent; only for hooks that send one. Token null: it is not usable. */
     credential,
     ownsCredential: sent !== null && sent === row.own,
+    /** From where answers are stored; null: from everywhere, because its requests contain no secret. */
+    answerOrigins: requests?.readsSecret ? (credential ? tokenOrigins(credential) : []) : null,
     /** Why the token may not be sent, no matter who saved the hook. */
     tokenProblem: tokenProblemOf(row, uses, credential, requests?.origins ?? []),
     /** Hides the hook's secrets and its token. */

@@ -5,17 +5,21 @@ import { unmetCondition } from '#model/payload/conditions.ts'
 import { buildContext, type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
 import { type Captured, chooseRequest, idempotencyKey, type RequestKind } from './choose-request.ts'
 import type { OutgoingHook, TokenAuthorization } from './outgoing-hooks.ts'
-import type { SentRequest } from './record-attempt.ts'
+import type { SentRequest, ShownRequest } from './record-attempt.ts'
+import { showRequest } from './shown-request.ts'
 
 /** What a hook sends about an event, or why it sends nothing. */
 type PreparedRequest =
   /** `which`: of the hook's requests. `credentialId`: whose token the request contains. */
-  | { kind: 'ready'; which: RequestKind; request: SentRequest; credentialId: number | null }
+  | ({ kind: 'ready'; which: RequestKind; credentialId: number | null } & Rendered)
   /** The hook's conditions are not met. A test is sent all the same. */
   | { kind: 'ignored' }
   /** What the request is about is not known yet. */
   | { kind: 'not-yet'; reason: string }
   | { kind: 'unsendable'; outcome: 'blocked' | 'unrenderable'; reason: string }
+
+/** A request, and what its record shows of it. */
+type Rendered = { request: SentRequest; shown: ShownRequest }
 
 export async function prepareRequest(
   deps: ContextDeps,
@@ -56,22 +60,29 @@ export async function prepareRequest(
   const rendered = renderRequest(planned.compiled, context as TemplateContext)
   if (rendered.kind === 'failed') return unrenderable(`${rendered.field}: ${rendered.message}`)
   const { url, headers, body } = rendered
+  const request = { url, method: planned.method, headers, body }
+  const shown = showRequest(planned, hook, context as TemplateContext, request)
   const credentialId = planned.compiled.usesAccessToken ? (hook.credential?.id ?? null) : null
-  return { kind: 'ready', which, request: { url, method: planned.method, headers, body }, credentialId }
+  return { kind: 'ready', which, request, shown, credentialId }
 }
 
 const NO_COMMIT_YET = 'The commit of this run is not known yet.'
 
+/** The signature is that of what is sent, also where the record shows something else. */
 export function signRequest(
   hook: OutgoingHook,
   id: string,
-  { url, method, headers, body }: SentRequest,
+  { request, shown }: Rendered,
   now: Date,
-): SentRequest {
+): Rendered {
+  const { headers, body } = request
   const hasType = Object.keys(headers).some((name) => name.toLowerCase() === 'content-type')
   const contentType = body && !hasType && { 'content-type': 'application/json' }
   const signature = signatureOf(hook, id, body ?? '', now)
-  return { url, method, headers: { ...contentType, ...headers, ...signature }, body }
+  const signed = { ...request, headers: { ...contentType, ...headers, ...signature } }
+  if (shown === request) return { request: signed, shown: signed }
+  const shownHeaders = shown.headers && { ...contentType, ...shown.headers, ...signature }
+  return { request: signed, shown: { ...shown, headers: shownHeaders } }
 }
 
 /** The headers of a signature with the hook's secret and, during a rotation, with the previous one. */

@@ -1,18 +1,17 @@
 import { type Static, Type } from 'typebox'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
 import type { UnsavedRequest } from '#manage/hooks/unsaved-request.ts'
-import { presentCaptured } from '#model/hooks/captured.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { described, Exactly, idOf, named, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
-import { MASK } from '#platform/masking/masked.ts'
 import { buildContext, type ContextDeps } from './build-context.ts'
 import { loadCaptured } from './captured-values.ts'
 import { chooseRequest } from './choose-request.ts'
 import { findSubject } from './find-subject.ts'
 import { authorizeTokens, loadOutgoingHooks } from './outgoing-hooks.ts'
+import { withPlaceholders } from './shown-request.ts'
 
 export const previewSchema = named(
   'DeliveryPreview',
@@ -84,11 +83,11 @@ export async function previewHook(
   const { usesAccessToken } = planned.compiled
   const token = (await authorizeTokens(deps.db, [hook])).get(hook.id)!
   const context = {
-    ...(await buildContext(deps, hook, subject, usesAccessToken ? MASK : null)),
-    captured: presentCaptured(captured!.values, hook.capture),
+    ...(await buildContext(deps, hook, subject, null)),
+    captured: captured!.values,
     request: { idempotency_key: EXAMPLE_KEY },
   }
-  const rendered = renderRequest(planned.compiled, context as TemplateContext)
+  const rendered = renderRequest(planned.compiled, withPlaceholders(context as TemplateContext, hook.capture))
   if (rendered.kind === 'failed') return { kind: 'invalid', errors: { [rendered.field]: [rendered.message] } }
   const { event, action } = context
   const { status, previous_status, occurred_at } = subject.event

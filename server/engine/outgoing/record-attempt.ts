@@ -44,6 +44,9 @@ export type SentRequest = {
   body: Buffer | null
 }
 
+/** What a record shows of a request. Without headers: neither they nor the body can be shown without a secret. */
+export type ShownRequest = Omit<SentRequest, 'headers'> & { headers: SentRequest['headers'] | null }
+
 const MAX_REQUEST_BYTES = 64 * 1024
 const MAX_RESPONSE_BYTES = 16 * 1024
 /** In any encoding. */
@@ -94,7 +97,7 @@ export function recordUnsent(
 
 /** Without secrets, in whatever encoding the receiver may have echoed them. */
 export function recordAttempt(
-  request: SentRequest,
+  request: ShownRequest,
   outcome: SendOutcome,
   mask: Mask,
   /** What the answer means, when its status does not say it. */
@@ -105,13 +108,27 @@ export function recordAttempt(
   return {
     ...recordUnsent(request, outcomeOf(outcome, judged?.status), error, mask),
     ipAddress: outcome.ipAddress,
-    requestHeaders: hideCredentials(mask.headers(request.headers)),
+    requestHeaders: request.headers && hideCredentials(mask.headers(request.headers)),
     requestBody: request.body && mask.bytes(request.body).subarray(0, MAX_REQUEST_BYTES),
     status: response?.status ?? null,
     responseHeaders: response && hideCredentials(mask.headers(response.headers)),
     responseBody: response && truncate(mask, response.body),
     durationMs: Math.round(outcome.durationMs),
   }
+}
+
+/** Headers that describe an answer; receivers do not repeat there what they were sent. */
+const DESCRIBING_HEADERS =
+  /^(content-(type|length|encoding)|date|server|retry-after|(x-)?ratelimit(-(limit|remaining|reset|used|resource|policy))?)$/i
+
+/** A receiver that was sent a secret may repeat it in any form: what it answered is not stored. */
+export function withoutAnswer(record: AttemptRecord): AttemptRecord {
+  const { responseHeaders } = record
+  const hidden = Object.entries(responseHeaders ?? {}).map(([name, value]) => [
+    name,
+    DESCRIBING_HEADERS.test(name) ? value : MASK,
+  ])
+  return { ...record, responseHeaders: responseHeaders && Object.fromEntries(hidden), responseBody: null }
 }
 
 /** When the response itself was cut off, its end is dropped as well: it may be the beginning of a secret. */

@@ -84,13 +84,13 @@ async function attempt(
     const reason = `${new URL(budget.origin).host} allows no more requests for ${Math.ceil(paused / 1_000)} s (rate limit).`
     return { record: recordUnsent(hook.unsent, 'blocked', reason, mask), credentialId: null }
   }
-  const request = signRequest(hook, messageId(id), prepared.request, new Date())
+  const { request, shown } = signRequest(hook, messageId(id), prepared, new Date())
   const { timeoutMs, verifySsl } = hook
   const maxBodyBytes = hook.capture.length > 0 ? MAX_CAPTURE_BYTES : undefined
   const outcome = await deps.sender.send({ ...request, timeoutMs, verifySsl, maxBodyBytes }, deps.signal)
   if (budget) await storePauses(deps.db, pausesOf(budget, outcome, new Date()))
   const judged = judgeAnswer(hook.preset, prepared.which, outcome)
-  const record = recordAnswer(hook, captured!.values, request, outcome, judged)
+  const record = recordAnswer(hook, captured!.values, shown, outcome, judged)
   return { record, credentialId: prepared.credentialId }
 }
 

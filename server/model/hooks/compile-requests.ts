@@ -16,7 +16,13 @@ export type RequestSettings = {
   requests?: { create: HookRequestTemplate; update: HookRequestTemplate; update_after_create?: boolean }
 }
 
-export type PlannedRequest = { method: string; targetUrl: string; compiled: CompiledRequest }
+export type PlannedRequest = {
+  method: string
+  targetUrl: string
+  compiled: CompiledRequest
+  /** A template of it reads a token or a hidden captured value: its record is rendered without them. */
+  readsSecret: boolean
+}
 
 export type CompiledRequests = {
   /** The only request, or the one that creates. */
@@ -24,6 +30,7 @@ export type CompiledRequests = {
   update: PlannedRequest | null
   updatesAfterCreate: boolean
   usesAccessToken: boolean
+  readsSecret: boolean
   /** Where `credential.access_token` goes. */
   origins: readonly string[]
   reads: ReadonlySet<string>
@@ -43,11 +50,15 @@ export function compileRequests(hook: {
     names,
     capture.map(({ name }) => name),
   )
+  const hidden = capture.filter((one) => one.hidden).map(({ name }) => `captured.${name}`)
+  const secrets = hidden.length > 0 ? [...hidden, 'captured.*'] : []
   const only = { ...hook.settings, method: request_method, target_url: hook.target_url }
   const first = requests
-    ? compile(requests.create, names, 'settings.requests.create')
-    : compile(only, capturedNames)
-  const update = requests ? compile(requests.update, capturedNames, 'settings.requests.update') : null
+    ? compile(requests.create, names, secrets, 'settings.requests.create')
+    : compile(only, capturedNames, secrets)
+  const update = requests
+    ? compile(requests.update, capturedNames, secrets, 'settings.requests.update')
+    : null
   const errors = {
     ...('errors' in first && first.errors),
     ...(update && 'errors' in update && update.errors),
@@ -61,6 +72,7 @@ export function compileRequests(hook: {
       update,
       updatesAfterCreate: requests?.update_after_create ?? false,
       usesAccessToken: all.some(({ usesAccessToken }) => usesAccessToken),
+      readsSecret: first.readsSecret || update?.readsSecret === true,
       origins: originsOf(all),
       reads: new Set(all.flatMap(({ reads }) => [...reads])),
     },
@@ -75,12 +87,16 @@ export function allOf({ first, update }: CompiledRequests): CompiledRequest[] {
 function compile(
   { method = 'POST', target_url, request_headers = [], request_body = null }: HookRequestTemplate | AnyMethod,
   names: ReturnType<typeof templateNames>,
+  /** The names of hidden values. */
+  secrets: readonly string[],
   at?: string,
 ): PlannedRequest | { errors: ErrorsByField } {
   const settings = { request_headers, request_body, request_method: method }
   const compiled = compileRequest({ target_url, settings }, names, at)
   if (compiled.kind === 'invalid') return { errors: compiled.errors }
-  return { method, targetUrl: target_url, compiled: compiled.request }
+  const { request } = compiled
+  const readsSecret = request.usesAccessToken || secrets.some((name) => request.reads.has(name))
+  return { method, targetUrl: target_url, compiled: request, readsSecret }
 }
 
 type AnyMethod = Omit<HookRequestTemplate, 'method'> & { method: string }

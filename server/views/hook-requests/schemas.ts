@@ -62,13 +62,13 @@ export const hookRequestDetailSchema = namedObject('HookRequestDetail', {
   request_headers: headers('request'),
   request_body: TextOrNull({
     description:
-      'The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`.',
+      'The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated or shown without a secret, and for callers without `hook:edit`.',
   }),
   request_body_encoding: encoding,
   response_headers: headers('response'),
   response_body: TextOrNull({
     description:
-      'The first 16 KiB of the response of the receiver. Null for calls, when it is not stored, and for callers without `hook:edit`.',
+      'The first 16 KiB of the response of the receiver. Null for calls, when it is not stored (also when the request contained a secret and the receiver is not the provider of the credential), and for callers without `hook:edit`.',
   }),
   response_body_encoding: encoding,
 })
