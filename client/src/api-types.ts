@@ -1922,7 +1922,7 @@ export interface paths {
     get: operations['readApplication']
     /**
      * Change an application
-     * @description Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change. A list is replaced as a whole. Changing the repository requires `credential:run` if the application has a credential. Only instance administrators can change what runs on a local server.
+     * @description Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change. A list is replaced as a whole. Changing the repository requires `credential:run` if the application has a credential, or if one of its hooks sends a token. Only instance administrators can change what runs on a local server.
      */
     put: operations['changeApplication']
     post?: never
@@ -4303,7 +4303,7 @@ export interface components {
       request_headers: {
         [key: string]: unknown
       } | null
-      /** @description The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`. */
+      /** @description The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated or shown without a secret, and for callers without `hook:edit`. */
       request_body: string | null
       /**
        * @description Encoding of the body in this response.
@@ -4314,7 +4314,7 @@ export interface components {
       response_headers: {
         [key: string]: unknown
       } | null
-      /** @description The first 16 KiB of the response of the receiver. Null for calls, when it is not stored, and for callers without `hook:edit`. */
+      /** @description The first 16 KiB of the response of the receiver. Null for calls, when it is not stored (also when the request contained a secret and the receiver is not the provider of the credential), and for callers without `hook:edit`. */
       response_body: string | null
       /**
        * @description Encoding of the body in this response.
@@ -4391,7 +4391,7 @@ export interface components {
       request_headers: {
         [key: string]: unknown
       } | null
-      /** @description The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated, and for callers without `hook:edit`. */
+      /** @description The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated or shown without a secret, and for callers without `hook:edit`. */
       request_body: string | null
       /**
        * @description Encoding of the body in this response.
@@ -4402,7 +4402,7 @@ export interface components {
       response_headers: {
         [key: string]: unknown
       } | null
-      /** @description The first 16 KiB of the response of the receiver. Null for calls, when it is not stored, and for callers without `hook:edit`. */
+      /** @description The first 16 KiB of the response of the receiver. Null for calls, when it is not stored (also when the request contained a secret and the receiver is not the provider of the credential), and for callers without `hook:edit`. */
       response_body: string | null
       /**
        * @description Encoding of the body in this response.
@@ -5284,6 +5284,8 @@ export interface components {
       base_url: string | null
       /** @description The username that goes with the token; null when it needs none. */
       username: string | null
+      /** @description Other hosts under which its repositories are known. */
+      ssh_hosts: string[]
       /** @description For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. Null for tokens. */
       public_key: string | null
       /** @description The fingerprint of the public key; null for tokens. */
@@ -6853,6 +6855,11 @@ export interface components {
        * @default true
        */
       active?: boolean
+      /**
+       * @description For `github`, `gitlab` and `gitea`: other hosts under which its repositories are known, such as the SSH host of the service. Hooks that report on commits send its token only if the repository is at the host of the credential or at one of these.
+       * @default []
+       */
+      ssh_hosts?: string[]
     }
     ChangeCredentialRequest: {
       /** @description The name of the credential. */
@@ -6877,6 +6884,11 @@ export interface components {
        * @default true
        */
       active?: boolean
+      /**
+       * @description For `github`, `gitlab` and `gitea`: other hosts under which its repositories are known, such as the SSH host of the service. Hooks that report on commits send its token only if the repository is at the host of the credential or at one of these.
+       * @default []
+       */
+      ssh_hosts?: string[]
     }
     CheckCredentialRequest: {
       /** @description Lists the branches of this repository. Required for `git`, optional otherwise. */

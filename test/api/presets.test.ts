@@ -8,8 +8,18 @@ const { db, request } = await openTestApp({ after })
 const tree = await createTestTree(db)
 const { token } = tree.owner
 
-async function addCredential(provider_code: string, base_url: string | null = null): Promise<number> {
-  const body = { name: `${provider_code} ${base_url ?? ''}`, provider_code, base_url, token: 'a-token' }
+async function addCredential(
+  provider_code: string,
+  base_url: string | null = null,
+  more: { ssh_hosts?: string[] } = {},
+): Promise<number> {
+  const body = {
+    name: `${provider_code} ${base_url ?? ''}`,
+    provider_code,
+    base_url,
+    token: 'a-token',
+    ...more,
+  }
   const made = await request('POST', `/organizations/${tree.organizationId}/credentials`, { token, body })
   assert.equal(made.status, 201, made.text)
   return made.body.id
@@ -45,7 +55,7 @@ suite('a hook with a preset', () => {
     const made = await save(STATUS)
     assert.equal(made.status, 201, made.text)
     assert.match(made.body.target_url, /^https:\/\/api\.github\.com\/repos\//)
-    const own = await addCredential('github', 'https://git.example.com')
+    const own = await addCredential('github', 'https://git.example.com', { ssh_hosts: ['github.com'] })
     const url = `/hooks/outgoing/${made.body.id}`
     const moved = await request('PUT', url, { token, body: { credential_id: own } })
     assert.match(moved.body.target_url, /^https:\/\/git\.example\.com\/api\/v3\/repos\//)

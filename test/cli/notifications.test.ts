@@ -19,8 +19,13 @@ const { token } = tree.owner
 const url = await api.app.listen({ host: '127.0.0.1', port: 0 })
 const shell = await openShell({ after }, { GANTRY_URL: url, GANTRY_TOKEN: token, TZ: 'UTC' })
 
-async function addCredential(name: string, provider_code: string, base_url?: string): Promise<number> {
-  const body = { name, provider_code, token: 'a-token', ...(base_url && { base_url }) }
+async function addCredential(
+  name: string,
+  provider_code: string,
+  base_url?: string,
+  ssh_hosts: string[] = [],
+): Promise<number> {
+  const body = { name, provider_code, token: 'a-token', ssh_hosts, ...(base_url && { base_url }) }
   const made = await api.request('POST', `/organizations/${tree.organizationId}/credentials`, { token, body })
   assert.equal(made.status, 201, made.text)
   return made.body.id
@@ -30,7 +35,7 @@ const CREDENTIALS: Record<string, number> = {
   slack: await addCredential('Slack bot', 'slack'),
   discord: await addCredential('Discord bot', 'discord'),
   gitlab: await addCredential('GitLab bot', 'gitlab'),
-  gitea: await addCredential('Gitea bot', 'gitea', 'https://git.example.com'),
+  gitea: await addCredential('Gitea bot', 'gitea', 'https://git.example.com', ['github.com']),
 }
 
 const create = (args: string[], input = '') => shell.gantry(['hook', 'create', ...args], { input })

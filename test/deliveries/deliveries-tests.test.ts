@@ -113,6 +113,7 @@ suite('a preview of an unsaved change', () => {
       const home = {
         provider_code: (credential_provider ?? 'github') as 'github',
         base_url: 'https://git.example.com',
+        ssh_hosts: ['github.com'],
       }
       await db.updateTable('credentials').set(home).where('id', '=', tree.credentialId).execute()
       const answer = await ask('preview', hook.id, { target_url, settings }, tree)

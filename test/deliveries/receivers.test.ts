@@ -230,7 +230,11 @@ async function openTree(): Promise<TestTree> {
 async function hookFor(name: string, receiverUrl: string, tree: TestTree) {
   const input = hooksOfGuide.get(name)
   if (input.settings?.preset) {
-    const home = { provider_code: input.settings.preset.kind.split('_')[0], base_url: receiverUrl }
+    const home = {
+      provider_code: input.settings.preset.kind.split('_')[0],
+      base_url: receiverUrl,
+      ssh_hosts: ['github.com'],
+    }
     await db.updateTable('credentials').set(home).where('id', '=', tree.credentialId).execute()
     return input
   }

@@ -101,7 +101,13 @@ suite(`two processes deliver to a service that allows ${LIMIT} requests in a win
 
 async function makeHook(pipelineId: number): Promise<void> {
   const { id } = await db.selectFrom('organizations').select('id').executeTakeFirstOrThrow()
-  const token = { name: 'GitHub', provider_code: 'github', base_url: github.url, token: 'ghp_shared' }
+  const token = {
+    name: 'GitHub',
+    provider_code: 'github',
+    base_url: github.url,
+    token: 'ghp_shared',
+    ssh_hosts: ['github.com'],
+  }
   const credential = await ask('POST', `/organizations/${id}/credentials`, token)
   assert.equal(credential.status, 201, JSON.stringify(credential.body))
   const settings = { preset: { kind: 'github_status' } }

@@ -226,6 +226,7 @@ describe('the form of a credential', () => {
       provider_code: 'github',
       name: 'GitHub',
       base_url: null,
+      ssh_hosts: [],
       active: true,
       token: 'abc',
     })
@@ -244,8 +245,9 @@ describe('the form of a credential', () => {
       base_url: null,
       username: null,
       active: true,
-    } as Credential
-    const values = { ...newCredential('github'), generate: false }
+      ssh_hosts: ['ssh.example.com'],
+    } as unknown as Credential
+    const values = { ...newCredential('github'), generate: false, ssh_hosts: ['ssh.example.com'] }
     assert.deepEqual(credentialChange(credentialValues(stored), values), {})
     assert.deepEqual(
       credentialChange(credentialValues(stored), { ...values, token: ' new ', active: false }),

@@ -298,6 +298,13 @@ describe('outgoing hooks', () => {
     await page.getByText('Select a credential.').waitFor()
     await addCredential(page, 'github-token', github.url)
     await page.getByRole('button', { name: 'Create hook' }).click()
+    // Its repository is on this machine.
+    await page.getByText(/whose address names no host/).waitFor()
+    const { body: pipeline } = await world.api('GET', '/pipelines/1')
+    const application = `/applications/${(pipeline as { resource_id: number }).resource_id}`
+    const repository = `${github.url}/acme/shop.git`
+    assert.equal((await world.api('PUT', application, { repository })).status, 200)
+    await page.getByRole('button', { name: 'Create hook' }).click()
     await page.getByRole('heading', { name: 'GitHub status', level: 1 }).waitFor()
     await page
       .getByRole('region', { name: 'Effective settings' })

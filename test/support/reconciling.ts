@@ -52,7 +52,7 @@ export function checksOf({ db }: Pick<World, 'db'>) {
   }
 }
 
-/** An application of its own whose credential belongs to the service at this address. */
+/** An application of its own whose credential belongs to the service at this address, where its repository is known, too. */
 export async function openStatusTree(
   { db, box }: Pick<World, 'db' | 'box'>,
   provider: 'github' | 'gitlab' | 'gitea',
@@ -63,7 +63,7 @@ export async function openStatusTree(
   const secret = box.seal(token, credentialAad(tree.credentialId))
   await db
     .updateTable('credentials')
-    .set({ secret, provider_code: provider, base_url: baseUrl })
+    .set({ secret, provider_code: provider, base_url: baseUrl, ssh_hosts: ['github.com'] })
     .where('id', '=', tree.credentialId)
     .execute()
   return tree

@@ -43,6 +43,7 @@ export const credentials: Register = (program) => {
           `${credential.provider_type_human_readable}, ${credential.provider_auth_type_human_readable}`,
         ],
         ['Address', credential.base_url],
+        ['Other hosts', credential.ssh_hosts.join(', ') || null],
         ['Public key', credential.public_key],
         ['Fingerprint', credential.public_key_fingerprint],
         [

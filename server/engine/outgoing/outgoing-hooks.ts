@@ -6,9 +6,10 @@ import { signingKey } from '#adapters/http-client/sign.ts'
 import { compileRequests, type RequestSettings } from '#model/hooks/compile-requests.ts'
 import { effectiveRequest } from '#model/hooks/effective-request.ts'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
+import { repositoryProblem, type StatusOwner } from '#model/hooks/repository-host.ts'
 import type { HookCondition } from '#model/hooks/schemas.ts'
 import { isStatusKind } from '#model/hooks/sent-status.ts'
-import { mixesTokens, originProblem, tokenOrigins, tokensIn } from '#model/hooks/token-use.ts'
+import { mixesTokens, originProblem, senderOf, tokenOrigins, tokensIn } from '#model/hooks/token-use.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { compileCondition } from '#model/payload/conditions.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
@@ -20,18 +21,21 @@ type HookRow = Selectable<HooksTable> & {
   organization_id: number
   target_url: string
   verify_ssl: boolean
-  settings: RequestSettings & { timeout_seconds: number; preset?: { kind: string } }
+  settings: RequestSettings & { timeout_seconds: number }
   trigger_when: { events: string[]; conditions: HookCondition[] }
   secret: Buffer
   /** The credentials of the hook and of its application. */
   own: StoredCredential | null
   source: StoredCredential | null
+  /** Of the application. */
+  repository: string | null
 }
 
 type StoredCredential = {
   id: number
   provider: string
   base_url: string | null
+  ssh_hosts: string[]
   secret: string | null
   is_usable: boolean
 }
@@ -52,7 +56,7 @@ export async function loadOutgoingHooks(
   const ownId =
     unsaved.credential_id === undefined ? sql.ref('h.credential_id') : sql`${unsaved.credential_id}::bigint`
   const { rows } = await sql<HookRow>`
-    select h.*, project.organization_id, ${CREDENTIAL('own')}, ${CREDENTIAL('source')}
+    select h.*, project.organization_id, application.repository, ${CREDENTIAL('own')}, ${CREDENTIAL('source')}
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     join environments environment on environment.id = h.environment_id
@@ -75,6 +79,7 @@ export async function loadOutgoingHooks(
 const CREDENTIAL = (table: 'own' | 'source') => sql`
   case when ${sql.ref(`${table}.id`)} is not null then json_build_object('id', ${sql.ref(`${table}.id`)},
     'provider', ${sql.ref(`${table}.provider_code`)}, 'base_url', ${sql.ref(`${table}.base_url`)},
+    'ssh_hosts', ${sql.ref(`${table}.ssh_hosts`)},
     'secret', encode(${sql.ref(`${table}.secret`)}, 'base64'),
     'is_usable', ${sql.ref(`${table}.active`)} and ${sql.ref(`${table}.auth_type`)} = 'token') end as ${sql.ref(table)}`
 
@@ -92,8 +97,8 @@ function compileHook(row: HookRow, box: SecretBox) {
   const secret = box.open(row.secret, hookSecretAad(row.id))
   const previous = row.previous_secret && box.open(row.previous_secret, hookSecretAad(row.id))
   const uses = tokensIn(requests?.reads ?? [])
-  const sent = uses.credential ? (row.own ?? row.source) : row.source
-  const credential = requests?.usesAccessToken && sent ? openCredential(sent, box) : null
+  const sent = senderOf(uses, row.own, row.source)
+  const credential = sent && openCredential(sent, box)
   const reads = [
     ...(requests?.reads ?? []),
     ...[...conditions, ...prerequisites].flatMap(({ reads }) =>
@@ -147,25 +152,37 @@ function compileHook(row: HookRow, box: SecretBox) {
   }
 }
 
-export type SentCredential = { id: number; provider: string; baseUrl: string | null; token: string | null }
+export type SentCredential = StatusOwner & { id: number; token: string | null }
 
 function openCredential(stored: StoredCredential, box: SecretBox): SentCredential {
-  const { id, provider, base_url: baseUrl, secret, is_usable } = stored
+  const { id, provider, base_url: baseUrl, ssh_hosts: sshHosts, secret, is_usable } = stored
   const sealed = is_usable && secret !== null ? Buffer.from(secret, 'base64') : null
-  return { id, provider, baseUrl, token: sealed && box.open(sealed, credentialAad(id)) }
+  return { id, provider, baseUrl, sshHosts, token: sealed && box.open(sealed, credentialAad(id)) }
 }
 
-/** The credential may have changed since the hook was saved: its `base_url`, or which one the application has. */
+/**
+ * The credential may have changed since the hook was saved: its `base_url`, its hosts, or which one the application has. And
+ * the repository may have moved.
+ */
 function tokenProblemOf(
-  { own, source }: HookRow,
+  row: HookRow,
   uses: ReturnType<typeof tokensIn>,
   credential: SentCredential | null,
   origins: readonly string[],
 ): string | undefined {
+  const { own, source } = row
   if (mixesTokens(uses, own?.id ?? null, source?.id ?? null))
     return 'The hook uses the tokens of two credentials.'
-  const problem = uses.credential && credential ? originProblem(credential, origins) : undefined
+  if (!credential) return undefined
+  const problem =
+    (uses.credential ? originProblem(credential, origins) : undefined) ?? hostProblem(row, credential)
   return problem && `The request ${problem}.`
+}
+
+function hostProblem({ settings, source, repository }: HookRow, owner: SentCredential): string | undefined {
+  if (!settings.preset || repository === null) return undefined
+  const provider = source && { code: source.provider, baseUrl: source.base_url }
+  return repositoryProblem(settings.preset, owner, { repository, provider })
 }
 
 /** What the action's own row holds; anything else needs its targets, relatives and resource. */

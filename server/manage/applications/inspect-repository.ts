@@ -9,12 +9,8 @@ import type { Database } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import { detectBuild, NOTHING_DETECTED, WANTED_FILES } from './detect-build.ts'
 import type { InspectionBody, RepositoryInspection } from './inspection-schemas.ts'
-import {
-  checkSourceAccess,
-  resolveSource,
-  type SourceInput,
-  validateApplication,
-} from './validate-application.ts'
+import type { SourceInput } from './repository-change.ts'
+import { checkSourceAccess, resolveSource, validateApplication } from './validate-application.ts'
 
 export type InspectDeps = {
   db: Database

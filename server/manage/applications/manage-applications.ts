@@ -25,13 +25,9 @@ import { GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
 import { slugify } from '#platform/slug.ts'
 import { checkLinks, storeLinks } from './manage-links.ts'
 import { type ApplicationRow, findApplication } from './read-applications.ts'
+import { checkHookTokens, type SourceInput } from './repository-change.ts'
 import type { ApplicationBody, ApplicationChange } from './schemas.ts'
-import {
-  checkSourceAccess,
-  resolveSource,
-  type SourceInput,
-  validateApplication,
-} from './validate-application.ts'
+import { checkSourceAccess, resolveSource, validateApplication } from './validate-application.ts'
 
 const auditApplication = auditorOf<ApplicationRow>('application', (row) => {
   const { id, project_id, environment_id, live_action_id, created_by, created_at, updated_at, ...rest } = row
@@ -84,6 +80,8 @@ export async function changeApplication(
   const { scope, row: before } = held
   const resolved = await resolveSource(trx, by.caller, scope, input, before)
   if ('kind' in resolved) return resolved
+  const denied = resolved.isMoved ? await checkHookTokens(trx, by.caller, scope, id) : undefined
+  if (denied) return denied
   const { linked_resources, health_check, ...columns } = input
   const check = healthCheckColumn(health_check)
   const current = before.server_ids

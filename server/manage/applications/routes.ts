@@ -57,7 +57,7 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
   applications.change('/applications/:id', {
     access: permissions('application', 'id', 'application:edit'),
     description:
-      'A list is replaced as a whole. Changing the repository requires `credential:run` if the application has a credential. Only instance administrators can change what runs on a local server.',
+      'A list is replaced as a whole. Changing the repository requires `credential:run` if the application has a credential, or if one of its hooks sends a token. Only instance administrators can change what runs on a local server.',
     body: applicationChange,
     errors: [409, 415],
     run: (trx, call) => changeApplication(trx, call, call.params.id, call.body, call.ifMatch),

@@ -1,6 +1,6 @@
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
-import { type Provider, readAddress } from '#adapters/repositories/address.ts'
+import { readAddress } from '#adapters/repositories/address.ts'
 import { credentialFits } from '#adapters/repositories/credential-fits.ts'
 import { readSource } from '#adapters/repositories/source.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
@@ -10,18 +10,16 @@ import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ApplicationRow } from './read-applications.ts'
+import { isSameRepository, type SourceInput } from './repository-change.ts'
 import type { ApplicationChange } from './schemas.ts'
 
 // The rules for an application that a schema cannot express.
 
 const MAX_COMMAND_BYTES = 65_536
 
-/** Where the source is once the input is stored. */
-export type SourceInput = { repository: string; provider: Provider | null }
-
 /**
  * The new source, or undefined when the input does not change it. Giving an application a credential, or using
- * its credential for another repository, requires permission to use that credential.
+ * its credential for another repository, requires permission to use that credential. `isMoved`: it is another repository.
  */
 export async function resolveSource(
   trx: Transaction,
@@ -29,31 +27,46 @@ export async function resolveSource(
   { organization_id }: Pick<LockedEnvironment, 'organization_id'>,
   input: ApplicationChange,
   stored?: ApplicationRow,
-): Promise<{ source: SourceInput | undefined } | HttpProblem> {
+): Promise<{ source: SourceInput | undefined; isMoved: boolean } | HttpProblem> {
   const { repository, credential_id } = { repository: '', credential_id: null, ...stored, ...input }
   if (repository === stored?.repository && credential_id === stored.credential_id)
-    return { source: undefined }
-  if (credential_id === null) return { source: { repository, provider: null } }
-  const isStored = credential_id === stored?.credential_id
-  if (isStored && !can(caller, 'credential:run', { organization_id })) {
-    const reason =
-      "The application's credential would be used for another repository: you need the permission credential:run."
-    return { kind: 'forbidden', reason }
+    return { source: undefined, isMoved: false }
+  const before = stored && (await loadSource(trx, stored))
+  const isMovedTo = (source: SourceInput) => before !== undefined && !isSameRepository(before, source)
+  if (credential_id === null) {
+    const source = { repository, provider: null }
+    return { source, isMoved: isMovedTo(source) }
   }
-  const use = isStored
-    ? { kind: 'usable' as const, credential: await loadCredential(trx, credential_id) }
-    : await authorizeUse(trx, caller, organization_id, credential_id)
+  if (credential_id === stored?.credential_id) {
+    const source = { ...before!, repository }
+    const isMoved = isMovedTo(source)
+    if (isMoved && !can(caller, 'credential:run', { organization_id })) return NEEDS_RUN
+    return { source, isMoved }
+  }
+  const use = await authorizeUse(trx, caller, organization_id, credential_id)
   if (use.kind !== 'usable') return use
   const { provider_code, base_url } = use.credential
-  return { source: { repository, provider: { code: provider_code, baseUrl: base_url } } }
+  const source = { repository, provider: { code: provider_code, baseUrl: base_url } }
+  return { source, isMoved: isMovedTo(source) }
 }
 
-function loadCredential(trx: Transaction, id: number) {
-  return trx
+const NEEDS_RUN: HttpProblem = {
+  kind: 'forbidden',
+  reason:
+    "The application's credential would be used for another repository: you need the permission credential:run.",
+}
+
+async function loadSource(
+  trx: Transaction,
+  { repository, credential_id }: Pick<ApplicationRow, 'repository' | 'credential_id'>,
+): Promise<SourceInput> {
+  if (credential_id === null) return { repository, provider: null }
+  const { provider_code, base_url } = await trx
     .selectFrom('credentials')
     .select(['provider_code', 'base_url'])
-    .where('id', '=', id)
+    .where('id', '=', credential_id)
     .executeTakeFirstOrThrow()
+  return { repository, provider: { code: provider_code, baseUrl: base_url } }
 }
 
 /** Every error at once. `source` is given when the input changes it. Pure. */

@@ -114,7 +114,11 @@ function entryOf(
   addPlaceholder: (words: readonly string[]) => string,
 ): Fields {
   const { type, path, body, scope, openSecret } = resource
-  if (type === 'credential') return { ...fieldsOf(resource), ...secretOf(resource, addPlaceholder) }
+  if (type === 'credential') {
+    const { ssh_hosts, ...fields } = fieldsOf(resource)
+    const hosts = resource.credential!.ssh_hosts.length > 0 && { ssh_hosts }
+    return { ...fields, ...hosts, ...secretOf(resource, addPlaceholder) }
+  }
   if (type !== 'variable') return fieldsOf(resource)
   const isShown = !body.hidden && can(caller, 'application:edit', scope)
   const names = path.filter((_, index) => index % 2 === 1)

@@ -21,9 +21,9 @@ import type { CredentialBody, CredentialChange } from './schemas.ts'
 export type CredentialDeps = Requester & { box: SecretBox }
 
 const auditCredential = auditorOf<CredentialRow & { isNewSecret?: boolean }>('credential', (row) => {
-  const { name, provider_code, auth_type, base_url, username, active } = row
+  const { name, provider_code, auth_type, base_url, username, active, ssh_hosts } = row
   const secret = row.isNewSecret ? { changed: true } : auth_type === 'none' ? null : MASK
-  return { name, provider_code, base_url, username, active, secret }
+  return { name, provider_code, base_url, username, active, ssh_hosts, secret }
 })
 
 export async function createCredential(

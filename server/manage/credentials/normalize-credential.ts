@@ -9,7 +9,7 @@ import type { CredentialChange, CredentialProvider } from './schemas.ts'
 
 export type StoredCredential = Pick<
   Selectable<CredentialsTable>,
-  'name' | 'provider_code' | 'auth_type' | 'base_url' | 'username' | 'active'
+  'name' | 'provider_code' | 'auth_type' | 'base_url' | 'username' | 'active' | 'ssh_hosts'
 >
 
 export type NormalizedCredential = StoredCredential & {
@@ -20,6 +20,8 @@ export type NormalizedCredential = StoredCredential & {
 const NEEDS_BASE_URL: readonly CredentialProvider[] = ['gitea', 'git']
 /** Chat services have nothing public. */
 const NEEDS_TOKEN: readonly CredentialProvider[] = ['slack', 'discord']
+/** Those whose commits presets report on. */
+const HAS_SSH_HOSTS: readonly CredentialProvider[] = ['github', 'gitlab', 'gitea']
 const HAS_USERNAME: readonly CredentialProvider[] = ['git', 'bitbucket']
 
 /** Input on top of what is stored → the columns to write, or every error at once. */
@@ -28,13 +30,14 @@ export function normalizeCredential(
   stored?: StoredCredential,
 ): { kind: 'normalized'; credential: NormalizedCredential } | { kind: 'invalid'; errors: ErrorsByField } {
   const errors: ErrorsByField = {}
-  const wanted = { base_url: null, username: null, active: true, ...stored, ...input }
+  const wanted = { base_url: null, username: null, active: true, ssh_hosts: [], ...stored, ...input }
   const { username, active } = wanted
   const code = stored?.provider_code ?? input.provider_code!
   const base_url = normalizeBaseUrl(wanted.base_url, code, errors)
   if (username !== null && !HAS_USERNAME.includes(code)) {
     errors.username = [`is not used with ${code}, only with ${HAS_USERNAME.join(' and ')}`]
   }
+  const ssh_hosts = normalizeHosts(wanted.ssh_hosts, code, errors)
   const isRedirected = stored?.auth_type === 'token' && stored.base_url !== base_url && !errors.base_url
   if (NEEDS_TOKEN.includes(code) && (stored ? input.token === null : input.token == null))
     errors.token = [`is required for ${code}`]
@@ -54,7 +57,10 @@ export function normalizeCredential(
         : code === 'ssh'
           ? 'key'
           : 'token'
-  const columns = { name: wanted.name!, provider_code: code, auth_type, base_url, username, active } as const
+  const columns = {
+    ...({ name: wanted.name!, provider_code: code, auth_type } as const),
+    ...{ base_url, username, active, ssh_hosts },
+  }
   return { kind: 'normalized', credential: { ...columns, secret: newSecret } }
 }
 
@@ -75,6 +81,16 @@ function checkBaseUrl(text: string | null, code: CredentialProvider): string | u
   if (!url) return 'must be a URL that begins with https:// or http://'
   if (url.username !== '' || url.password !== '') return 'must not contain a username or a password'
   return /[?#]/.test(text) ? 'must not have a query or a fragment' : undefined
+}
+
+/** In lower case, each once, in one order. */
+function normalizeHosts(hosts: readonly string[], code: CredentialProvider, errors: ErrorsByField): string[] {
+  if (hosts.length > 0 && !HAS_SSH_HOSTS.includes(code))
+    errors.ssh_hosts = [`is not used with ${code}, only with ${HAS_SSH_HOSTS.join(', ')}`]
+  for (const [index, host] of hosts.entries())
+    if (Number(/:([0-9]+)$/.exec(host)?.[1] ?? 1) > 65_535 || host.endsWith(':0'))
+      errors[`ssh_hosts.${index}`] = ['must have a port between 1 and 65535']
+  return [...new Set(hosts.map((host) => host.toLowerCase().replace(/\.(?=$|:)/, '')))].sort()
 }
 
 /**

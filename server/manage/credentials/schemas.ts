@@ -73,6 +73,22 @@ const fields = {
     }),
   ),
   active: Type.Optional(Type.Boolean({ default: true, description: 'Whether it may be used.' })),
+  ssh_hosts: Type.Optional(
+    Type.Array(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        pattern: '^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\\.?|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?$',
+        'x-hint': 'must be a host name or an IP address (IPv6 in brackets), with or without a port',
+      }),
+      {
+        maxItems: 20,
+        default: [],
+        description:
+          'For `github`, `gitlab` and `gitea`: other hosts under which its repositories are known, such as the SSH host of the service. Hooks that report on commits send its token only if the repository is at the host of the credential or at one of these.',
+      },
+    ),
+  ),
 }
 
 export const credentialBody = Exactly(fields)
@@ -88,6 +104,9 @@ export const credentialRecordSchema = namedObject('CredentialRecord', {
   ...shownInActions.properties,
   base_url: TextOrNull({ description: 'The URL of a self-hosted instance; null: that of the provider.' }),
   username: TextOrNull({ description: 'The username that goes with the token; null when it needs none.' }),
+  ssh_hosts: Type.Array(Type.String({ description: 'A host, in lower case.' }), {
+    description: 'Other hosts under which its repositories are known.',
+  }),
   public_key: TextOrNull({
     description:
       'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. Null for tokens.',

@@ -2,10 +2,12 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { CompiledRequest } from '#adapters/templates/compile.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
+import { repositoryProblem, type Source } from '#model/hooks/repository-host.ts'
 import { CREDENTIAL_TOKEN, mixesTokens, originProblem, originsOf, tokensIn } from '#model/hooks/token-use.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
+import type { requestOf } from './hook-columns.ts'
 
 /** The credential that a hook names. `isNew`: by this change. */
 export type NamedCredential = { id: number | null; isNew: boolean }
@@ -72,6 +74,22 @@ export async function checkTokens(
   return Object.keys(errors).length > 0 ? { kind: 'invalid', errors } : undefined
 }
 
+/** Whether a preset may report on the commits of the application's repository with the token of its credential. */
+export async function checkRepository(
+  trx: Transaction,
+  pipelineId: number,
+  { settings: { preset }, credential_id }: ReturnType<typeof requestOf>,
+): Promise<HttpProblem | undefined> {
+  const source = preset && (await findSource(trx, pipelineId))
+  if (!source) return undefined
+  const owner =
+    credential_id === null ? await findApplications(trx, pipelineId) : await findOwner(trx, credential_id)
+  if (!owner) return undefined
+  const { provider_code: provider, base_url: baseUrl, ssh_hosts: sshHosts } = owner
+  const problem = repositoryProblem(preset, { provider, baseUrl, sshHosts }, source)
+  return problem === undefined ? undefined : invalid('settings.preset', problem)
+}
+
 const invalid = (field: string, message: string): HttpProblem => ({
   kind: 'invalid',
   errors: { [field]: [message] },
@@ -83,6 +101,7 @@ const COLUMNS = [
   'credentials.auth_type',
   'credentials.provider_code',
   'credentials.base_url',
+  'credentials.ssh_hosts',
 ] as const
 
 /** A credential, as far as a token is concerned. */
@@ -99,4 +118,18 @@ export function findApplications(trx: Transaction, pipelineId: number) {
     .select(COLUMNS)
     .where('pipelines.id', '=', pipelineId)
     .executeTakeFirst()
+}
+
+/** The repository of that application. */
+async function findSource(trx: Transaction, pipelineId: number): Promise<Source | undefined> {
+  const found = await trx
+    .selectFrom('pipelines')
+    .innerJoin('applications', 'applications.id', 'pipelines.application_id')
+    .leftJoin('credentials', 'credentials.id', 'applications.credential_id')
+    .select(['applications.repository', 'credentials.provider_code', 'credentials.base_url'])
+    .where('pipelines.id', '=', pipelineId)
+    .executeTakeFirst()
+  if (!found) return undefined
+  const { repository, provider_code: code, base_url: baseUrl } = found
+  return { repository, provider: code && { code, baseUrl } }
 }

@@ -3,6 +3,8 @@ import { presetRequest } from '#model/hooks/present-hook.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
 import { conflict, GONE } from '#platform/http/problems.ts'
+import { checkRepository } from './check-token.ts'
+import { requestOf } from './hook-columns.ts'
 import { auditHook } from './manage-hooks.ts'
 import { findHook } from './read-hooks.ts'
 
@@ -13,6 +15,11 @@ export async function ejectHook(trx: Transaction, by: Requester, id: string) {
   if (before.settings.preset === undefined) return conflict('This hook has no preset.')
   const expanded = presetRequest(before)
   if (!expanded) return conflict('The credential does not fit the preset: give the hook another one first.')
+  // An ordinary hook is not bound to the host of its credential.
+  const request = requestOf({}, before)
+  const unfit = await checkRepository(trx, before.pipeline_id, request)
+  if (unfit?.kind === 'invalid')
+    return conflict(`The hook cannot send: it ${unfit.errors['settings.preset']}.`, unfit.errors)
   const { conditions = [], ...trigger } = before.trigger_when as { conditions?: unknown[] }
   await updateRow(trx, 'hooks', id, {
     target_url: expanded.target_url,

@@ -16,7 +16,7 @@ import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { checkTokens, type NamedCredential } from './check-token.ts'
+import { checkRepository, checkTokens, type NamedCredential } from './check-token.ts'
 import { expandRequest } from './expand-request.ts'
 import type { requestOf } from './hook-columns.ts'
 import { checkConditions, checkPath, checkPathRules, headersOf } from './validate-conditions.ts'
@@ -79,7 +79,10 @@ export async function checkRequest(
         ? { 'settings.preset': [...new Set(Object.values(compiled.errors).flat())] }
         : compiled.errors,
     }
-  return checkTokens(trx, caller, pipelineId, credential, allOf(compiled.requests))
+  return (
+    (await checkTokens(trx, caller, pipelineId, credential, allOf(compiled.requests))) ??
+    (await checkRepository(trx, pipelineId, request))
+  )
 }
 
 /** Whether the receiver's address may be called at all. A name that cannot be resolved now passes: it may be later. */

@@ -11,6 +11,16 @@ export function tokensIn(reads: Iterable<string>): { application: boolean; crede
   return { application: names.has(APPLICATION_TOKEN), credential: names.has(CREDENTIAL_TOKEN) }
 }
 
+/** Whose token a hook sends: `credential` means that of its own credential, if it has one. */
+export function senderOf<Credential>(
+  uses: { application: boolean; credential: boolean },
+  own: Credential | null,
+  ofApplication: Credential | null,
+): Credential | null {
+  if (!uses.application && !uses.credential) return null
+  return uses.credential ? (own ?? ofApplication) : ofApplication
+}
+
 /** Two credentials in one request would share a rate budget and a refusal: such a hook is never sent. */
 export function mixesTokens(
   uses: { application: boolean; credential: boolean },

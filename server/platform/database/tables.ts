@@ -18,6 +18,9 @@ type Retained = Dated & { deleted_at: MaybeTimestamp }
 export type HookType = 'incoming' | 'outgoing'
 export type ResourceType = 'application' | 'server'
 
+/** Where a token may be sent: to any allowed address, or to its provider only. */
+export type TokenTargets = 'anywhere' | 'provider'
+
 export type Commit = {
   repository: string | null
   author_name: string | null
@@ -193,6 +196,9 @@ export type Tables = {
     username: string | null
     secret: Buffer | null
     active: Generated<boolean>
+    token_targets: Generated<TokenTargets>
+    /** Lower case; other names of the host whose repositories its token may report on. */
+    ssh_hosts: Generated<string[]>
     created_by: number
   }
   servers: Retained & {

@@ -5,6 +5,7 @@ import {
   SegmentedControl,
   Stack,
   Switch,
+  TagsInput,
   Textarea,
   TextInput,
 } from '@mantine/core'
@@ -24,7 +25,7 @@ const ALL = Object.keys(PROVIDERS) as Provider[]
 
 export function CredentialFields({ form, isStored = false, providers = ALL }: CredentialFieldsProps) {
   const { values } = form
-  const { url, hasUsername } = PROVIDERS[values.provider_code]
+  const { url, hasUsername, hasStatuses } = PROVIDERS[values.provider_code]
   const choose = (code: Provider) => {
     const after = withProvider(values, code)
     form.set('provider_code', after.provider_code)
@@ -56,9 +57,10 @@ export function CredentialFields({ form, isStored = false, providers = ALL }: Cr
       ) : (
         <TokenField form={form} isStored={isStored} />
       )}
-      {url === 'optional' && (
-        <MoreOptions isOpen={Boolean(form.errors.base_url)}>
-          <UrlField form={form} />
+      {(url === 'optional' || hasStatuses) && (
+        <MoreOptions isOpen={Boolean(form.errors.base_url ?? form.errors.ssh_hosts)}>
+          {url === 'optional' && <UrlField form={form} />}
+          {hasStatuses && <HostsField form={form} />}
         </MoreOptions>
       )}
       {isStored && (
@@ -89,6 +91,20 @@ function UrlField({ form }: FieldProps) {
       type="url"
       autoComplete="off"
       {...form.field('base_url')}
+    />
+  )
+}
+
+function HostsField({ form }: FieldProps) {
+  return (
+    <TagsInput
+      label="Other hosts of its repositories (optional)"
+      description="Such as the SSH host of the service. Hooks report on commits only if the repository is at the URL above or at one of these hosts."
+      placeholder={form.values.ssh_hosts.length === 0 ? 'ssh.example.com' : undefined}
+      splitChars={[',', ' ']}
+      value={form.values.ssh_hosts}
+      onChange={(hosts) => form.set('ssh_hosts', hosts)}
+      error={form.errors.ssh_hosts}
     />
   )
 }

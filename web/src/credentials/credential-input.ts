@@ -18,9 +18,10 @@ export type CredentialValues = {
   /** Whether Gantry generates the key. */
   generate: boolean
   active: boolean
+  ssh_hosts: string[]
 }
 
-export const CREDENTIAL_LABELS = { provider_code: 'Provider', base_url: 'URL' }
+export const CREDENTIAL_LABELS = { provider_code: 'Provider', base_url: 'URL', ssh_hosts: 'Other hosts' }
 
 export const SECRET_FIELDS = ['token', 'private_key'] as const
 
@@ -29,6 +30,8 @@ type ProviderFields = {
   host?: string
   url: 'required' | 'optional' | 'none'
   hasUsername: boolean
+  /** Hooks report on the commits of its repositories. */
+  hasStatuses?: true
   /** What people find in the settings of the provider. */
   tokenHint?: string
 }
@@ -39,6 +42,7 @@ export const PROVIDERS: Record<Provider, ProviderFields> = {
     host: 'github.com',
     url: 'optional',
     hasUsername: false,
+    hasStatuses: true,
     tokenHint:
       'A fine-grained token with read access to contents. To report statuses, also write access to commit statuses.',
   },
@@ -47,6 +51,7 @@ export const PROVIDERS: Record<Provider, ProviderFields> = {
     host: 'gitlab.com',
     url: 'optional',
     hasUsername: false,
+    hasStatuses: true,
     tokenHint: 'A project or personal access token with the scopes read_repository and api.',
   },
   bitbucket: {
@@ -60,6 +65,7 @@ export const PROVIDERS: Record<Provider, ProviderFields> = {
     label: 'Gitea or Forgejo',
     url: 'required',
     hasUsername: false,
+    hasStatuses: true,
     tokenHint: 'A token with read access to repositories; to report statuses, with write access.',
   },
   git: { label: 'Another git host', url: 'required', hasUsername: true },
@@ -98,6 +104,7 @@ export function newCredential(provider: Provider): CredentialValues {
     private_key: '',
     generate: true,
     active: true,
+    ssh_hosts: [],
   }
 }
 
@@ -131,16 +138,18 @@ export function credentialValues(credential: Credential): CredentialValues {
     private_key: '',
     generate: false,
     active: credential.active,
+    ssh_hosts: credential.ssh_hosts,
   }
 }
 
 /** Only the fields that the provider has. */
-function shared({ provider_code, name, base_url, username, active }: CredentialValues) {
-  const { url, hasUsername } = PROVIDERS[provider_code]
+function shared({ provider_code, name, base_url, username, active, ssh_hosts }: CredentialValues) {
+  const { url, hasUsername, hasStatuses } = PROVIDERS[provider_code]
   return {
     name: name.trim(),
     ...(url === 'none' ? {} : { base_url: base_url.trim() || null }),
     ...(hasUsername ? { username: username.trim() || null } : {}),
+    ...(hasStatuses ? { ssh_hosts } : {}),
     active,
   }
 }

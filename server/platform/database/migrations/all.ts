@@ -37,4 +37,5 @@ export const all = {
   '0038-short-columns': () => import('./0038-short-columns.ts'),
   '0039-unknown-live-releases': () => import('./0039-unknown-live-releases.ts'),
   '0040-submodules': () => import('./0040-submodules.ts'),
+  '0041-where-tokens-go': () => import('./0041-where-tokens-go.ts'),
 }
