@@ -388,7 +388,9 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void
 /** A source provider on a loopback port. */
 async function serveProvider(t: TestContext, answer: Handler) {
   const seen: { url: string; authorization: string | undefined }[] = []
+  const agents: (string | undefined)[] = []
   const server = createServer((request, response) => {
+    agents.push(request.headers['user-agent'])
     seen.push({ url: request.url!, authorization: request.headers.authorization })
     answer(request, response)
   })
@@ -399,7 +401,7 @@ async function serveProvider(t: TestContext, answer: Handler) {
     server.close()
     await once(server, 'close')
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen, agents }
 }
 
 const json = (status: number, body: unknown): Handler => {
@@ -447,13 +449,14 @@ suite('checking tokens', () => {
       ['discord', { username: 'gantry' }, '/api/v10/users/@me', 'Bot', /belongs to gantry/],
     ]
     for (const [provider_code, answer, path, scheme, message] of ways) {
-      const { url, seen } = await serveProvider(t, json(200, answer))
+      const { url, seen, agents } = await serveProvider(t, json(200, answer))
       const { id, provider_type } = await create({ provider_code, base_url: url, token: TOKEN })
       assert.equal(provider_type, 'chat')
       const found = await check(id)
       assert.match(found.message, message)
       assert.equal(found.ok, !('error' in answer))
       assert.deepEqual(seen, [{ url: path, authorization: `${scheme} ${TOKEN}` }])
+      if (provider_code === 'discord') assert.match(agents[0]!, /^DiscordBot \(https?:\S+, \d+\.\d+\.\d+\)$/)
     }
     const tokenless = await send('POST', list, { name: 'Chat', provider_code: 'slack' })
     assert.deepEqual(tokenless.body.errors, { token: ['is required for slack'] })

@@ -1,6 +1,7 @@
 // Commit statuses and deployments of presets, as the stand-ins of the services show them after real runs.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
+import { sql } from 'kysely'
 import type { PresetKind } from '#model/hooks/presets/schema.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
 import { newCommit, openPreset, permalink, presetOf, RUNS } from '#test/support/presets.ts'
@@ -16,6 +17,11 @@ const { db, move, startAction } = world
 const github = await startGithub(all)
 const gitlab = await startGitlab(all)
 const gitea = await startGitea(all)
+
+const NO_COMMIT = {
+  ...{ repository: null, author_name: null, author_email: null, committed_at: null, message: null },
+  ...{ url: null, clone_url: null, download_url: null },
+}
 
 type Opened = { tree: TestTree; hook: { id: string } }
 
@@ -112,6 +118,59 @@ suite('the commit of a run', () => {
     await world.untilIdle(hook.id)
     assert.deepEqual(Object.values(gitlab.shown(commit)), ['success'])
     assert.equal(gitlab.statuses.filter(({ sha }) => sha === commit).length, 1)
+  })
+})
+
+suite('the commit that is reported', () => {
+  const resolve = (id: number, hash: string) =>
+    sql`update actions set commit = ${JSON.stringify({ ...NO_COMMIT, hash })} where id = ${id}`.execute(db)
+  const sentTo = () => github.requests.map(({ params, json }) => [params.sha, json.state])
+
+  test('is the resolved one; before that, what the caller named if it is a full hash', async () => {
+    const { tree, hook } = await openPreset(world, github, { kind: 'github_status' })
+    const [named, resolved] = [newCommit(), newCommit()]
+    github.requests.length = 0
+    const id = await startAction(tree, { commit: named.toUpperCase() })
+    await world.untilIdle(hook.id)
+    await resolve(id, resolved)
+    await move(id, IN_PROGRESS, COMPLETED)
+    await world.untilIdle(hook.id)
+    assert.deepEqual(sentTo(), [
+      [named, 'pending'],
+      [resolved, 'pending'],
+      [resolved, 'success'],
+    ])
+  })
+
+  test('is waited for if the caller named a branch or a part of a hash', async () => {
+    for (const commit of ['main', 'c0ffee1', 'refs/heads/main', 12345678]) {
+      const { tree, hook } = await openPreset(world, github, { kind: 'github_status' })
+      github.requests.length = 0
+      const id = await startAction(tree, { commit })
+      const [waiting] = await world.recorded(hook.id, 1)
+      assert.match(waiting!.error!, /not known yet/)
+      const resolved = newCommit()
+      await resolve(id, resolved)
+      await world.passTime(hook.id, 10)
+      await move(id, IN_PROGRESS, COMPLETED)
+      await world.untilIdle(hook.id)
+      assert.deepEqual(sentTo(), [
+        [resolved, 'pending'],
+        [resolved, 'pending'],
+        [resolved, 'success'],
+      ])
+    }
+  })
+
+  test('is nothing that only has the length of a hash', async () => {
+    const { tree, hook } = await openPreset(world, github, { kind: 'github_status' })
+    github.requests.length = 0
+    const branch = 'a-branch-whose-name-has-forty-characters'
+    assert.equal(branch.length, 40)
+    await startAction(tree, { commit: branch })
+    await world.untilIdle(hook.id)
+    assert.ok(!JSON.stringify(github.requests).includes(branch))
+    assert.ok(github.statuses.every(({ sha }) => sha !== branch))
   })
 })
 

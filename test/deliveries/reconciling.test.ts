@@ -65,6 +65,57 @@ const commit = (n: number) => n.toString(16).padStart(40, 'c')
 /** What GitHub shows last for a commit. */
 const shown = (sha: string) => github.statuses.findLast((one) => one.sha === sha)!
 
+suite('a commit with many statuses', () => {
+  /** Other tools set these after the run has set its own. */
+  const addOthers = (repository: string, sha: string, count: number) => {
+    for (let n = 0; n < count; n++)
+      github.set({ repository, sha, state: 'success', context: `ci/${n}`, target_url: 'https://ci.example/' })
+  }
+
+  test('is read page by page', async () => {
+    const { tree } = await openHook()
+    const sha = commit(901)
+    const id = await runTo(tree, sha, COMPLETED)
+    addOthers('acme/shop', sha, 250)
+    await checks.pass(id, 5)
+    const { remote_state } = await checks.checked(id, 1)
+    assert.equal(remote_state, 'matches')
+    assert.deepEqual(
+      listed(sha).map(({ query }) => query.page ?? '1'),
+      ['1', '2', '3'],
+    )
+  })
+
+  test('is not read beyond ten pages', async () => {
+    const { tree } = await openHook()
+    const sha = commit(902)
+    const id = await runTo(tree, sha, COMPLETED)
+    addOthers('acme/shop', sha, 1_050)
+    await checks.pass(id, 5)
+    const { remote_state, remote_detail } = await checks.checked(id, 1)
+    assert.deepEqual([remote_state, listed(sha).length], ['unknown', 10])
+    assert.match(remote_detail!, /too many other statuses/)
+    assert.deepEqual(created(sha), ['pending', 'pending', 'success'])
+  })
+
+  test('is read within the budget: the limit ends the check, not the budget of deliveries', async () => {
+    const limited = await startGithub(all)
+    const tree = await openStatusTree(world, 'github', limited.url)
+    await makeStatusHook(world, tree, 'github_status')
+    const sha = commit(903)
+    const id = await runTo(tree, sha, COMPLETED)
+    for (let n = 0; n < 250; n++)
+      limited.set({ repository: 'acme/shop', sha, state: 'success', context: `ci/${n}`, target_url: null })
+    limited.limitTo(2, 60_000)
+    await checks.pass(id, 5)
+    const { remote_state, remote_detail, due_at } = await checks.checked(id, 1)
+    assert.equal(remote_state, 'unknown')
+    assert.match(remote_detail!, /rate limit/)
+    assert.equal(limited.requests.filter(({ call }) => call === LIST).length, 2)
+    assert.ok(due_at !== null)
+  })
+})
+
 suite('a final status', () => {
   test('is read back after 5 s, 1 min and 10 min, and then no more', async () => {
     const { tree, hook } = await openHook()

@@ -23,6 +23,9 @@ type Call = { context: Context }
 type Handler = (this: Call, value: unknown, ...more: unknown[]) => unknown
 
 const CUSTOM_FILTERS: Record<string, Handler> = {
+  commit_hash(value) {
+    return fullHash(asText.call(this, value))
+  },
   date(value, format, zone) {
     this.context.memoryLimit.use(typeof zone === 'string' ? ZONE_COST : DATE_COST)
     // The same event renders the same request, now and when it is redelivered.
@@ -61,6 +64,12 @@ export function filterNamed(name: string): FilterImplOptions {
     return handler.call(this, value, ...more)
   }
   return metered as FilterImplOptions
+}
+
+/** A full hash, SHA-1 or SHA-256, in lower case; otherwise nothing: what a branch or a part of a hash names may change. */
+export function fullHash(text: string): string {
+  const hash = text.trim().toLowerCase()
+  return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(hash) ? hash : ''
 }
 
 /** How a value is written: nothing for null, JSON for objects and lists. Charged to the budget. */

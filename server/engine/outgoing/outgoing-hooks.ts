@@ -6,6 +6,7 @@ import { signingKey } from '#adapters/http-client/sign.ts'
 import { compileRequests, type RequestSettings } from '#model/hooks/compile-requests.ts'
 import { effectiveRequest } from '#model/hooks/effective-request.ts'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
+import { isAboutCommits } from '#model/hooks/presets/schema.ts'
 import { repositoryProblem, type StatusOwner } from '#model/hooks/repository-host.ts'
 import type { HookCondition } from '#model/hooks/schemas.ts'
 import { isStatusKind } from '#model/hooks/sent-status.ts'
@@ -118,6 +119,8 @@ function compileHook(row: HookRow, box: SecretBox) {
     statusKind: isStatusKind(preset) ? preset : null,
     events: trigger_when.events,
     conditions,
+    /** Of presets that need a commit. */
+    reportsCommits: preset !== null && isAboutCommits(preset),
     /** What has to be known before anything can be sent. */
     prerequisites,
     /** Null: the stored template no longer compiles, which a change of the rules can cause, or `unfit` says why. */

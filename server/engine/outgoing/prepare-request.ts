@@ -1,4 +1,5 @@
 import { signDelivery } from '#adapters/http-client/sign.ts'
+import { fullHash } from '#adapters/templates/filters.ts'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
 import { isEnd } from '#model/actions/status.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
@@ -55,7 +56,9 @@ export async function prepareRequest(
   }
   const { event, action } = context
   if (!isTest && unmetCondition(hook.conditions, { payload: { event, action } })) return { kind: 'ignored' }
-  if (!isTest && unmetCondition(hook.prerequisites, { payload: { event, action } }))
+  const isUnknown = hook.reportsCommits && !knowsCommit(action as ReportedAction)
+  if (isTest && isUnknown) return unrenderable(NO_COMMIT_YET)
+  if (!isTest && (isUnknown || unmetCondition(hook.prerequisites, { payload: { event, action } })))
     return isEnd(subject.event.status) ? { kind: 'ignored' } : { kind: 'not-yet', reason: NO_COMMIT_YET }
   const rendered = renderRequest(planned.compiled, context as TemplateContext)
   if (rendered.kind === 'failed') return unrenderable(`${rendered.field}: ${rendered.message}`)
@@ -64,6 +67,17 @@ export async function prepareRequest(
   const shown = showRequest(planned, hook, context as TemplateContext, request)
   const credentialId = planned.compiled.usesAccessToken ? (hook.credential?.id ?? null) : null
   return { kind: 'ready', which, request, shown, credentialId }
+}
+
+type ReportedAction = {
+  action_data: { commit: { hash: string | null } | null }
+  triggered_from: { hook_parsed_variables: Record<string, unknown> }
+}
+
+/** Whether the templates of presets have a commit to report on. The conditions of a preset see only how long its text is. */
+function knowsCommit({ action_data, triggered_from }: ReportedAction): boolean {
+  const named = triggered_from.hook_parsed_variables.commit
+  return fullHash(String(action_data.commit?.hash ?? named ?? '')) !== ''
 }
 
 const NO_COMMIT_YET = 'The commit of this run is not known yet.'

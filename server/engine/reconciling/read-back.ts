@@ -1,13 +1,21 @@
 // Asks a service what it shows, within the rate budget of the credential.
-import type { HttpClient } from '#adapters/http-client/client.ts'
+import type { HttpClient, SendOutcome } from '#adapters/http-client/client.ts'
 import type { OutgoingHook, TokenAuthorization } from '#engine/outgoing/outgoing-hooks.ts'
-import { budgetKey, readPauses, storePauses } from '#engine/outgoing/rate-budgets.ts'
+import { type Budget, budgetKey, readPauses, storePauses } from '#engine/outgoing/rate-budgets.ts'
 import { readLimit } from '#engine/outgoing/read-limit.ts'
 import { pauseFor } from '#engine/outgoing/within-budget.ts'
 import { originProblem } from '#model/hooks/token-use.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ClaimedCheck } from './claim-checks.ts'
-import { MAX_ANSWER_BYTES, type RemoteStatus, readBackRequest, readRemote } from './read-remote.ts'
+import {
+  MAX_ANSWER_BYTES,
+  type RemoteStatus,
+  readBackRequest,
+  readPage,
+  readRemote,
+  type StatusEntry,
+  unreadable,
+} from './read-remote.ts'
 
 export const TIMEOUT_MS = 10_000
 /** When a pause ends, what waits to be delivered goes first. */
@@ -20,41 +28,56 @@ type Deps = { db: Database; sender: HttpClient; signal: AbortSignal }
 /** Nothing was asked, or nothing answered: later. */
 export type Wait = { kind: 'wait'; afterMs: number }
 
+/** Reads page after page until one has the status; each is a request of its own within the budget. */
 export async function readBack(
-  { db, sender, signal }: Deps,
-  { sent, origin }: ClaimedCheck,
-  { id, credential, verifySsl }: OutgoingHook,
+  deps: Deps,
+  check: ClaimedCheck,
+  hook: OutgoingHook,
   authorization: TokenAuthorization,
 ): Promise<RemoteStatus | Wait> {
+  const { sent, origin, ownedUntil } = check
+  const { credential } = hook
   if (authorization.kind === 'denied') return unreadable(authorization.message)
   const { token } = authorization
   if (token === null || !credential || originProblem(credential, [origin])) return unreadable(NO_CREDENTIAL)
   const budget = { credentialId: credential.id, origin }
+  const statuses: StatusEntry[] = []
+  for (let number = 1; ; number++) {
+    if (number > 1 && performance.now() + TIMEOUT_MS > ownedUntil) return unreadable(TOO_SLOW, true)
+    const outcome = await ask(deps, hook, readBackRequest(sent, token, number), budget)
+    // A budget that is too small for all pages would be used up by the first ones again and again.
+    if (outcome.kind === 'wait')
+      return number === 1 || outcome.afterMs === 0 ? outcome : unreadable(NO_BUDGET, true)
+    const page = readPage(sent, outcome)
+    if (page.kind === 'unreadable') return page
+    statuses.push(...page.statuses)
+    const remote = readRemote(sent, statuses, { number, isLast: page.isLast })
+    if (remote) return remote
+  }
+}
+
+const TOO_SLOW = 'There are many statuses of this commit, and reading them takes too long.'
+const NO_BUDGET =
+  'There are many statuses of this commit, and the rate limit does not allow to read them all.'
+
+async function ask(
+  { db, sender, signal }: Deps,
+  { id, verifySsl }: OutgoingHook,
+  request: ReturnType<typeof readBackRequest>,
+  budget: Budget,
+): Promise<SendOutcome | Wait> {
   const pauseMs = (await readPauses(db, [budget])).get(budgetKey(budget))
   if (pauseMs !== undefined) return waitFor(pauseMs)
-
-  const outcome = await sender.send(
-    {
-      ...readBackRequest(sent, token),
-      timeoutMs: TIMEOUT_MS,
-      verifySsl,
-      sharer: id,
-      maxBodyBytes: MAX_ANSWER_BYTES,
-    },
-    signal,
-  )
-  if (outcome.kind !== 'answered') return signal.aborted ? waitFor(0) : readRemote(sent, outcome)
+  const limits = { timeoutMs: TIMEOUT_MS, maxBodyBytes: MAX_ANSWER_BYTES }
+  const outcome = await sender.send({ ...request, ...limits, verifySsl, sharer: id }, signal)
+  if (outcome.kind !== 'answered') return signal.aborted ? waitFor(0) : outcome
   const now = new Date()
   const limit = readLimit(outcome, now)
   if (limit) {
     const [pause] = await storePauses(db, [pauseFor(budget, limit, now)])
     if (limit.isRefused) return waitFor(pause!.ms)
   }
-  return readRemote(sent, outcome)
+  return outcome
 }
 
 const waitFor = (ms: number): Wait => ({ kind: 'wait', afterMs: ms > 0 ? ms + BEHIND_DELIVERIES_MS : 0 })
-
-function unreadable(reason: string): RemoteStatus {
-  return { kind: 'unreadable', reason, isTemporary: false }
-}

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import type { SendOutcome } from '#adapters/http-client/client.ts'
 import type { SentStatus } from '#model/hooks/sent-status.ts'
-import { MAX_ANSWER_BYTES, readBackRequest, readRemote } from './read-remote.ts'
+import { MAX_ANSWER_BYTES, MAX_PAGES, readBackRequest, readPage, readRemote } from './read-remote.ts'
 
 const LINK = 'https://gantry.example/app/actions/7'
 const sent = (kind: SentStatus['kind'], url: string): SentStatus => ({
@@ -25,6 +26,13 @@ const answer = (body: unknown, status = 200, headers: Record<string, string> = {
   durationMs: 1,
 })
 
+/** What one answer says, when no further page may be read. */
+function readOne(status: SentStatus, outcome: SendOutcome) {
+  const page = readPage(status, outcome)
+  if (page.kind === 'unreadable') return page
+  return readRemote(status, page.statuses, { number: MAX_PAGES, isLast: page.isLast })!
+}
+
 suite('reading a status back', () => {
   test('asks each service where it lists the statuses of a commit', () => {
     assert.deepEqual(
@@ -42,20 +50,36 @@ suite('reading a status back', () => {
     const newest = { id: 5, context: 'Gantry/Live/Deploy', state: 'success', target_url: LINK }
     const older = { id: 4, context: GITHUB.context, state: 'pending', target_url: LINK }
     const found = { kind: 'found', state: 'success', link: LINK }
-    assert.deepEqual(readRemote(GITHUB, answer([older, other, newest])), found)
-    assert.deepEqual(readRemote(GITHUB, answer([other])), { kind: 'missing' })
+    assert.deepEqual(readOne(GITHUB, answer([older, other, newest])), found)
+    assert.deepEqual(readOne(GITHUB, answer([other])), { kind: 'missing' })
     const last = { link: '<https://git.example/?page=1>; rel="first"' }
-    assert.deepEqual(readRemote(GITHUB, answer([other], 200, last)), { kind: 'missing' })
-    const cut = readRemote(GITHUB, answer([{ ...newest, state: `${'x'.repeat(63)}💥` }]))
+    assert.deepEqual(readOne(GITHUB, answer([other], 200, last)), { kind: 'missing' })
+    const cut = readOne(GITHUB, answer([{ ...newest, state: `${'x'.repeat(63)}💥` }]))
     assert.ok(cut.kind === 'found' && cut.state.isWellFormed())
     const gitlab = { id: 1, name: GITLAB.context, status: 'success', target_url: LINK }
-    assert.deepEqual(readRemote(GITLAB, answer([gitlab])), found)
+    assert.deepEqual(readOne(GITLAB, answer([gitlab])), found)
     const gitea = { id: 1, context: GITEA.context, status: 'success', target_url: '' }
-    assert.deepEqual(readRemote(GITEA, answer([gitea])), { ...found, link: null })
+    assert.deepEqual(readOne(GITEA, answer([gitea])), { ...found, link: null })
+  })
+
+  test('continues with the next page until it is found, or there is none', () => {
+    assert.match(readBackRequest(GITHUB, 'token', 2).url, /\?per_page=100&page=2$/)
+    const ours = { id: 5, context: GITHUB.context, name: GITLAB.context, state: 'success', status: 'success' }
+    const full = readPage(GITHUB, answer(Array.from({ length: 100 }, (_, id) => ({ id, context: 'ci' }))))
+    assert.deepEqual(full, { kind: 'page', statuses: [], isLast: false })
+    assert.equal(readRemote(GITHUB, [], { number: 1, isLast: false }), null)
+    assert.equal(readRemote(GITHUB, [ours], { number: 2, isLast: false })?.kind, 'found')
+    // GitLab lists the oldest first.
+    assert.equal(readRemote(GITLAB, [ours], { number: 2, isLast: false }), null)
+    const newer = { ...ours, id: 6, status: 'failed' }
+    const last = readRemote(GITLAB, [ours, newer], { number: 3, isLast: true })
+    assert.deepEqual(last, { kind: 'found', state: 'failed', link: null })
+    assert.equal(readRemote(GITHUB, [], { number: MAX_PAGES, isLast: false })?.kind, 'unreadable')
+    assert.equal(readRemote(GITHUB, [], { number: MAX_PAGES, isLast: true })?.kind, 'missing')
   })
 
   test('names what it cannot read, and whether asking again may help', () => {
-    const reasons: [Parameters<typeof readRemote>[1], RegExp, boolean][] = [
+    const reasons: [SendOutcome, RegExp, boolean][] = [
       [answer('<html>'), /something else/, false],
       [answer({ message: 'no list' }), /something else/, false],
       [answer(Buffer.alloc(MAX_ANSWER_BYTES, '[')), /more than 1 MiB/, false],
@@ -75,11 +99,11 @@ suite('reading a status back', () => {
       [{ kind: 'blocked', message: 'Not allowed.', ipAddress: null, durationMs: 1 }, /Not allowed/, false],
     ]
     for (const [outcome, reason, isTemporary] of reasons) {
-      const remote = readRemote(GITHUB, outcome)
+      const remote = readOne(GITHUB, outcome)
       assert.ok(remote.kind === 'unreadable', String(reason))
       assert.match(remote.reason, reason)
       assert.equal(remote.isTemporary, isTemporary, remote.reason)
     }
-    assert.deepEqual(readRemote(GITHUB, answer([null, 1, [], { context: [] }])), { kind: 'missing' })
+    assert.deepEqual(readOne(GITHUB, answer([null, 1, [], { context: [] }])), { kind: 'missing' })
   })
 })

@@ -9,8 +9,14 @@ export type RemoteStatus =
   /** `isTemporary`: the same question may be answered later. */
   | { kind: 'unreadable'; reason: string; isTemporary: boolean }
 
+/** One page of what a service lists: those of its statuses that have the context. */
+type Page = { kind: 'page'; statuses: StatusEntry[]; isLast: boolean }
+type Unreadable = Extract<RemoteStatus, { kind: 'unreadable' }>
+
 /** A page of a hundred statuses is shorter. */
 export const MAX_ANSWER_BYTES = 1024 * 1024
+/** How many pages are read to find one. */
+export const MAX_PAGES = 10
 
 /** The most that is shown of a state. */
 const MAX_STATE = 64
@@ -18,7 +24,7 @@ const PAGE = 100
 /** Gitea's own limit of a page. */
 const GITEA_PAGE = 50
 
-type Entry = Record<string, unknown>
+export type StatusEntry = Record<string, unknown>
 
 type Provider = {
   name: string
@@ -28,6 +34,8 @@ type Provider = {
   context: string
   state: string
   page: number
+  /** The first one that is found is the newest one. */
+  isNewestFirst: boolean
 }
 
 /** Statuses are sent to `…/statuses/<commit>` and listed elsewhere. */
@@ -46,6 +54,7 @@ const PROVIDERS: Record<StatusKind, Provider> = {
     context: 'context',
     state: 'state',
     page: PAGE,
+    isNewestFirst: true,
   },
   gitlab_status: {
     name: 'GitLab',
@@ -55,6 +64,7 @@ const PROVIDERS: Record<StatusKind, Provider> = {
     context: 'name',
     state: 'status',
     page: PAGE,
+    isNewestFirst: false,
   },
   gitea_status: {
     name: 'Gitea',
@@ -63,6 +73,7 @@ const PROVIDERS: Record<StatusKind, Provider> = {
     context: 'context',
     state: 'status',
     page: GITEA_PAGE,
+    isNewestFirst: true,
   },
 }
 
@@ -70,30 +81,43 @@ export function serviceName(kind: StatusKind): string {
   return PROVIDERS[kind].name
 }
 
-export function readBackRequest(sent: SentStatus, token: string) {
+/** `page`: from 1. It is not taken from links of the service: they might lead elsewhere, and the token with them. */
+export function readBackRequest(sent: SentStatus, token: string, page = 1) {
   const provider = PROVIDERS[sent.kind]
-  return { method: 'GET', url: provider.url(sent), headers: provider.headers(token), body: null }
+  const url = provider.url(sent) + (page > 1 ? `&page=${page}` : '')
+  return { method: 'GET', url, headers: provider.headers(token), body: null }
 }
 
-export function readRemote(sent: Pick<SentStatus, 'kind' | 'context'>, outcome: SendOutcome): RemoteStatus {
-  const { name, context, state, page } = PROVIDERS[sent.kind]
-  const unreadable = (reason: string, isTemporary = false): RemoteStatus => ({
-    kind: 'unreadable',
-    reason,
-    isTemporary,
-  })
+export function readPage(
+  sent: Pick<SentStatus, 'kind' | 'context'>,
+  outcome: SendOutcome,
+): Page | Unreadable {
+  const { name, context, page } = PROVIDERS[sent.kind]
   if (outcome.kind !== 'answered') return unreadable(outcome.message, outcome.kind !== 'blocked')
   const { status, headers, body } = outcome
   if (status !== 200) return unreadable(explain(name, status), status >= 500 || status === 408)
   if (body.length >= MAX_ANSWER_BYTES) return unreadable(`${name} sent more than 1 MiB.`)
   const entries = readEntries(body)
   if (!entries) return unreadable(`${name} sent something else than a list of statuses.`)
-  const found = newestOf(entries.filter((entry) => isSame(sent, entry[context])))
-  if (!found) {
+  return {
+    kind: 'page',
+    statuses: entries.filter((entry) => isSame(sent, entry[context])),
     // Gitea may be configured to send shorter pages than it is asked for.
-    const isEverything = entries.length < page && !/\brel="?next\b/.test([headers.link].join())
-    return isEverything ? { kind: 'missing' } : unreadable(`${name} lists too many other statuses.`)
+    isLast: entries.length < page && !/\brel="?next\b/.test([headers.link].join()),
   }
+}
+
+/** What the pages up to this one say; null: the next one has to be read. */
+export function readRemote(
+  { kind }: Pick<SentStatus, 'kind'>,
+  statuses: readonly StatusEntry[],
+  { number, isLast }: { number: number; isLast: boolean },
+): RemoteStatus | null {
+  const { name, state, isNewestFirst } = PROVIDERS[kind]
+  const found = newestOf(statuses)
+  if (!isLast && !(found && isNewestFirst))
+    return number < MAX_PAGES ? null : unreadable(`${name} lists too many other statuses.`)
+  if (!found) return { kind: 'missing' }
   if (typeof found[state] !== 'string') return unreadable(`${name} sent a status without a state.`)
   const link = found.target_url
   return {
@@ -103,25 +127,29 @@ export function readRemote(sent: Pick<SentStatus, 'kind' | 'context'>, outcome: 
   }
 }
 
+export function unreadable(reason: string, isTemporary = false): Unreadable {
+  return { kind: 'unreadable', reason, isTemporary }
+}
+
 /** GitHub ignores the case of contexts. */
 function isSame({ kind, context }: Pick<SentStatus, 'kind' | 'context'>, shown: unknown): boolean {
   if (typeof shown !== 'string' || kind !== 'github_status') return shown === context
   return shown.toLowerCase() === context.toLowerCase()
 }
 
-function readEntries(body: Buffer): Entry[] | null {
+function readEntries(body: Buffer): StatusEntry[] | null {
   try {
     const value: unknown = JSON.parse(body.toString())
     if (!Array.isArray(value)) return null
-    return value.filter((entry): entry is Entry => typeof entry === 'object' && entry !== null)
+    return value.filter((entry): entry is StatusEntry => typeof entry === 'object' && entry !== null)
   } catch {
     return null
   }
 }
 
 /** Ids rise with time everywhere; without them, the first of a list is the newest. */
-function newestOf(entries: Entry[]): Entry | undefined {
-  return entries.reduce<Entry | undefined>((newest, entry) => {
+function newestOf(entries: readonly StatusEntry[]): StatusEntry | undefined {
+  return entries.reduce<StatusEntry | undefined>((newest, entry) => {
     const isNewer =
       typeof newest?.id === 'number' && typeof entry.id === 'number' ? entry.id > newest.id : !newest
     return isNewer ? entry : newest

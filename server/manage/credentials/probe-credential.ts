@@ -20,6 +20,8 @@ export type ProbeDeps = {
   guard: AddressGuard
   connect: Connect
   http: HttpClient
+  /** The address of this installation, for services that ask who calls. */
+  baseUrl: () => string
 }
 
 const WITHIN_MS = 12_000
@@ -71,7 +73,7 @@ async function probe(
   if (secret === null) return NO_TOKEN
   // checkInput requires a repository in this case.
   if (provider === 'git') throw new Error('a plain git token cannot be checked without a repository')
-  return probeToken({ provider, baseUrl, username, token: secret }, deps.http)
+  return probeToken({ provider, baseUrl, username, token: secret }, deps.http, deps.baseUrl())
 }
 
 /** Pure: which fields this kind of credential needs or does not take. */

@@ -1,4 +1,5 @@
 import type { HttpClient, SendOutcome } from '#adapters/http-client/client.ts'
+import { discordAgent } from '#model/hooks/presets/parts.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { PROVIDERS } from '#platform/vocabulary.ts'
 import type { CredentialProvider } from './schemas.ts'
@@ -15,9 +16,17 @@ export type ProbeResult = { ok: boolean; message: string; details: Record<string
 const LIMITS = { timeoutMs: 10_000, maxBodyBytes: 256 * 1024 }
 
 /** Asks the provider who owns a token. The token goes to the host of its own provider, and to no other. */
-export async function probeToken(credential: TokenToProbe, http: HttpClient): Promise<ProbeResult> {
+export async function probeToken(
+  credential: TokenToProbe,
+  http: HttpClient,
+  ownUrl: string,
+): Promise<ProbeResult> {
   const url = userUrl(credential)
-  const headers = { authorization: authorization(credential), accept: 'application/json' }
+  const headers = {
+    authorization: authorization(credential),
+    accept: 'application/json',
+    ...(credential.provider === 'discord' && { 'user-agent': discordAgent(ownUrl) }),
+  }
   const method = credential.provider === 'slack' ? 'POST' : 'GET'
   const request = { method, url: url.href, headers, body: null, verifySsl: true, ...LIMITS }
   return describe(credential, url, await http.send(request))

@@ -68,6 +68,9 @@ export type Discord = Service & {
   channel(id: string, state: 'absent' | 'no access' | 'no permission'): void
 }
 
+/** As its documentation requires; clients without it may be blocked. */
+const USER_AGENT = /^DiscordBot \(https?:\/\/[^\s,()]+, \d+(\.\d+)*[^\s()]*\)/
+
 const CHANNEL = '^/api/v10/channels/(?<channel>\\d+)/messages'
 
 export async function startDiscord(t: Closer): Promise<Discord> {
@@ -133,7 +136,8 @@ export async function startDiscord(t: Closer): Promise<Discord> {
       },
     ],
     readToken: ({ authorization }) => /^Bot (.+)$/.exec(authorization ?? '')?.[1] ?? null,
-    refuse({ call }, access) {
+    refuse({ call, headers }, access) {
+      if (!USER_AGENT.test(headers['user-agent'] ?? '')) return problem(403, 40333, 'internal network error')
       if (access === 'missing' || access === 'revoked') return problem(401, 0, '401: Unauthorized')
       if (call === 'user') return null
       if (access === 'hidden') return problem(403, 50001, 'Missing Access')

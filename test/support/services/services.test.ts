@@ -147,7 +147,7 @@ test('Slack updates a message by the id of its channel', async (t) => {
 
 test('Discord returns the message of a nonce that it knows', async (t) => {
   const discord = await startDiscord(t)
-  const headers = { authorization: 'Bot token' }
+  const headers = { authorization: 'Bot token', 'user-agent': 'DiscordBot (https://gantry.example, 1.0.0)' }
   const path = '/api/v10/channels/42/messages'
   const body = { content: 'started', nonce: '1', enforce_nonce: true, allowed_mentions: { parse: [] } }
   const first = await call(discord, 'POST', path, body, headers)
@@ -158,6 +158,8 @@ test('Discord returns the message of a nonce that it knows', async (t) => {
   discord.remove(first.json.id)
   const gone = await call(discord, 'PATCH', `${path}/${first.json.id}`, { content: 'done' }, headers)
   assert.deepEqual([gone.status, gone.json.code], [404, 10008])
+  const other = await call(discord, 'POST', path, body, { ...headers, 'user-agent': 'Gantry/1.0.0' })
+  assert.equal(other.status, 403)
   discord.limitTo(0, 1_500)
   const limited = await call(discord, 'POST', path, body, headers)
   assert.deepEqual([limited.status, limited.json.global], [429, false])

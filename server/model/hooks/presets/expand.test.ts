@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
+import { VERSION } from '#platform/version.ts'
 import { allOf, compileRequests } from '../compile-requests.ts'
 import { expandPreset } from './expand.ts'
 import { OPTIONS, PRESET_KINDS, type Preset, providerOf } from './schema.ts'
@@ -153,6 +154,7 @@ suite('a preset', () => {
     assert.equal(link.elements[0].text, '<https://gantry.example/app/actions/7|Run 7>')
     const [posted, edited] = render({ kind: 'discord_message', channel: '42' }, { completed_at: null })
     assert.deepEqual([posted!.json.nonce, posted!.json.enforce_nonce], ['key', true])
+    assert.equal(posted!.headers['User-Agent'], `DiscordBot (https://gantry.example, ${VERSION})`)
     assert.match(edited!.url, /\/channels\/42\/messages\/99$/)
     assert.deepEqual(edited!.json.allowed_mentions, { parse: [] })
     assert.equal(edited!.json.embeds[0].color, 0x2eb67d)

@@ -8,7 +8,7 @@ import type { PresetRequests } from './requests.ts'
 import { isAboutCommits, OPTIONS, type Preset, type PresetKind, providerOf } from './schema.ts'
 import { giteaStatus, githubStatus, gitlabStatus } from './statuses.ts'
 
-type AnyOf = { any_of: { path: string; exists: boolean }[] }
+type AnyOf = { any_of: { path: string; exists?: boolean; matches?: string }[] }
 
 /** The fields of an ordinary hook that does the same. */
 export type ExpandedPreset = {
@@ -29,11 +29,14 @@ const EXPANSIONS: Record<PresetKind, (preset: Preset, api: string) => PresetRequ
   discord_message: discordMessage,
 }
 
-/** Before the commit is known there is nothing to report on. */
+const NAMED_COMMIT = 'action.triggered_from.hook_parsed_variables.commit'
+
+/** Before the commit is known there is nothing to report on. What the caller named may be a branch: hashes have these lengths. */
 const HAS_COMMIT: AnyOf = {
   any_of: [
-    { path: 'action.triggered_from.hook_parsed_variables.commit', exists: true },
     { path: 'action.action_data.commit.hash', exists: true },
+    { path: NAMED_COMMIT, matches: '?'.repeat(40) },
+    { path: NAMED_COMMIT, matches: '?'.repeat(64) },
   ],
 }
 

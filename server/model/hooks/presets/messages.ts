@@ -1,7 +1,10 @@
 import { byStatus, COMMIT_LINE, DURATION, HEADLINE, PIPELINE, STARTED_BY } from './message-parts.ts'
-import { LINK } from './parts.ts'
+import { discordAgent, LINK } from './parts.ts'
 import type { PresetRequests } from './requests.ts'
 import type { Preset } from './schema.ts'
+
+/** The address of this installation, which the link to a run begins with. */
+const ADDRESS = "{{ action.url_web_permalink | split: '/app/actions/' | first }}"
 
 const TOKEN = '{{ credential.access_token }}'
 
@@ -86,7 +89,10 @@ export function discordMessage({ channel = '' }: Preset, api: string): PresetReq
     allowed_mentions: { parse: [] },
   }
   const messages = `${api}/api/v10/channels/${channel}/messages`
-  const request_headers = [{ name: 'Authorization', value: `Bot ${TOKEN}` }]
+  const request_headers = [
+    { name: 'Authorization', value: `Bot ${TOKEN}` },
+    { name: 'User-Agent', value: discordAgent(ADDRESS) },
+  ]
   return {
     capture: [{ name: 'message_id', path: 'id', type: 'string' }],
     requests: {

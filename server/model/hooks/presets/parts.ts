@@ -1,8 +1,9 @@
 // What the requests of presets, and of the catalog, are written with.
+import { VERSION } from '#platform/version.ts'
 
-/** The commit that the caller named, or the one that is deployed; empty until either is known. */
+/** The commit that is deployed; until it is resolved, what the caller named if that is a full hash. */
 export const COMMIT =
-  '{{ action.triggered_from.hook_parsed_variables.commit | default: action.action_data.commit.hash }}'
+  '{{ action.action_data.commit.hash | default: action.triggered_from.hook_parsed_variables.commit | commit_hash }}'
 export const REPOSITORY = '{{ application.repository_owner }}/{{ application.repository_name }}'
 /** Services take at most 255 characters, and names may be as long. */
 export const CONTEXT = 'gantry/{{ environment.name | truncate: 120 }}/{{ pipeline.name | truncate: 120 }}'
@@ -30,3 +31,6 @@ export const GITHUB_HEADERS = (token: string) => [
   { name: 'Accept', value: 'application/vnd.github+json' },
   { name: 'X-GitHub-Api-Version', value: '2022-11-28' },
 ]
+
+/** Discord requires this form, and may block other clients. */
+export const discordAgent = (url: string) => `DiscordBot (${url}, ${VERSION})`
