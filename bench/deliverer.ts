@@ -40,6 +40,7 @@ async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open'
     startDeliveryWorker({
       db: database.db,
       box: createSecretBox([Buffer.from(key, 'hex')]),
+      tokenTargets: 'anywhere',
       listener,
       sender,
       tree: createTree(database.db),

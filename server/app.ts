@@ -125,6 +125,7 @@ export type AppDeps = {
     | 'trustProxy'
     | 'maxPayload'
     | 'metricsToken'
+    | 'tokenTargets'
   > &
     SingleSignOnConfig &
     RetentionConfig
@@ -295,6 +296,7 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
     db,
     box,
     config,
+    tokenTargets: config.tokenTargets,
     baseUrl,
     version,
     isQueueWorking: deps.health.isQueueWorking,
@@ -305,7 +307,7 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
   await app.register(operationsRoutes, { health: deps.health, version })
   await app.register(workerRoutes, { db })
   await app.register(referenceRoutes)
-  const { passwordLogin } = config
+  const { passwordLogin, tokenTargets } = config
   if (!passwordLogin) rejectPasswords(app)
   await app.register(accountRoutes, { db, lifetimes, baseUrl })
   await app.register(commandLineLoginRoutes, { db })
@@ -341,16 +343,18 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
     db,
     box,
     guard,
+    tokenTargets,
     baseUrl,
     countMissed: (hookId, since) => countMissed(db, hookId, since),
   })
   await app.register(catalogRoutes)
   const readAction = createActionReader({ db, baseUrl })
-  await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard })
+  await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard, tokenTargets })
   const secretsOf = (hookId: string) => loadHookSecrets(db, box, hookId)
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf })
   await app.register(notificationRoutes, { db })
-  await app.register(hookTestRoute, { db, tree, baseUrl, readAction, box, sender: http, secretsOf })
+  const testing = { db, tree, baseUrl, readAction, box, sender: http, secretsOf, tokenTargets }
+  await app.register(hookTestRoute, testing)
   await app.register(dryRunRoute, { db, box })
   await app.register(replayRoute, {
     ...deps.calls,
@@ -370,7 +374,7 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
   await app.register(releaseRoutes, { db, tree, baseUrl, mirrors })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
-  await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, baseUrl })
+  await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, tokenTargets, baseUrl })
   const queueDepths = () => readQueueDepths({ db, jobs })
   await app.register(dashboardRoutes, { db, tree, baseUrl, queueDepths })
   await app.register(commandLineRoutes, { baseUrl })

@@ -126,6 +126,7 @@ export async function startWork(deps: WorkDeps) {
   const deliveryWorker = await startDeliveryWorker({
     db,
     box,
+    tokenTargets: config.tokenTargets,
     listener,
     sender: deps.http,
     tree: createTree(db),
@@ -141,6 +142,7 @@ export async function startWork(deps: WorkDeps) {
   const reconciler = startReconciler({
     db,
     box,
+    tokenTargets: config.tokenTargets,
     sender: deps.http,
     pollMs: config.deliveryPollMs,
     isPaused: () => !mayWork(),

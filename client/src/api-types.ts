@@ -1658,7 +1658,7 @@ export interface paths {
     get: operations['readCredential']
     /**
      * Change a credential
-     * @description Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change. A new `base_url` requires the token again. The change applies to runs that start afterward.
+     * @description Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change. A new `base_url` requires the token again. The change applies to runs that start afterward. Setting `token_targets` to `provider` returns 409 with the hooks that it would stop, unless `stop_hooks` is true.
      */
     put: operations['changeCredential']
     post?: never
@@ -4052,6 +4052,8 @@ export interface components {
       effective_settings: {
         [key: string]: unknown
       } | null
+      /** @description The origins outside of the credential's provider that the hook sends its token to; empty when it sends none there. With `token_targets` `provider` these deliveries are `blocked`. */
+      token_origins: string[]
       /** @description When it acts, as for creating a hook of its type. */
       trigger_when: {
         [key: string]: unknown
@@ -5284,6 +5286,11 @@ export interface components {
       base_url: string | null
       /** @description The username that goes with the token; null when it needs none. */
       username: string | null
+      /**
+       * @description Where outgoing hooks may send its token. `GANTRY_TOKEN_TARGETS=provider` limits the tokens of all credentials, whatever this says.
+       * @enum {string}
+       */
+      token_targets: 'anywhere' | 'provider'
       /** @description Other hosts under which its repositories are known. */
       ssh_hosts: string[]
       /** @description For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. Null for tokens. */
@@ -5640,6 +5647,20 @@ export interface components {
         secret: string | null
         /** @description The URL to call; null for outgoing hooks. */
         url: string | null
+      }[]
+      /** @description Active hooks that can no longer send, because the document sets `token_targets` of a credential to `provider`; those that you can view. */
+      stopped_hooks: {
+        /**
+         * Format: uuid
+         * @description The id of the hook.
+         */
+        hook_id: string
+        /** @description The name of the hook. */
+        name: string
+        /** @description The id of the pipeline that it belongs to. */
+        pipeline_id: number
+        /** @description Where it sends the token, outside of the credential's provider. */
+        origins: string[]
       }[]
       /** @description Names in `values` that the document does not use. */
       unused_values: string[]
@@ -6856,6 +6877,12 @@ export interface components {
        */
       active?: boolean
       /**
+       * @description Where outgoing hooks may send its token as `application.source_provider.access_token`: to any allowed address, or only to the origins of its provider and its `base_url`. `credential.access_token` always goes only there.
+       * @default anywhere
+       * @enum {string}
+       */
+      token_targets?: 'anywhere' | 'provider'
+      /**
        * @description For `github`, `gitlab` and `gitea`: other hosts under which its repositories are known, such as the SSH host of the service. Hooks that report on commits send its token only if the repository is at the host of the credential or at one of these.
        * @default []
        */
@@ -6884,6 +6911,12 @@ export interface components {
        * @default true
        */
       active?: boolean
+      /**
+       * @description Where outgoing hooks may send its token as `application.source_provider.access_token`: to any allowed address, or only to the origins of its provider and its `base_url`. `credential.access_token` always goes only there.
+       * @default anywhere
+       * @enum {string}
+       */
+      token_targets?: 'anywhere' | 'provider'
       /**
        * @description For `github`, `gitlab` and `gitea`: other hosts under which its repositories are known, such as the SSH host of the service. Hooks that report on commits send its token only if the repository is at the host of the credential or at one of these.
        * @default []
@@ -11372,7 +11405,10 @@ export interface operations {
   }
   changeCredential: {
     parameters: {
-      query?: never
+      query?: {
+        /** @description Limits the token to its provider although active hooks send it elsewhere: their deliveries are `blocked` from now on. Without it, 409 lists them. */
+        stop_hooks?: boolean
+      }
       header?: {
         /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
         'If-Match'?: string
@@ -11405,6 +11441,7 @@ export interface operations {
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
       408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
       412: components['responses']['PreconditionFailed']
       413: components['responses']['TooLarge']
       414: components['responses']['UriTooLong']

@@ -43,6 +43,7 @@ type Call<Path extends string, Schema extends TSchema = TSchema> = Context & {
   /** The version that the caller last saw, if they sent it. */
   ifMatch: string | undefined
   cascade: boolean
+  stopHooks: boolean
 }
 
 /** Ids in paths are numbers, except those of hooks. */
@@ -72,6 +73,7 @@ type Read<Path extends string, Row> = Operation & {
 }
 type Save<Path extends string, Schema extends TSchema, Row, Result, Prepared> = Operation & {
   body?: Schema
+  query?: TSchema
   exactNumbersAt?: FastifyContextConfig['exactNumbersAt']
   /** What takes too long for a transaction. */
   prepare?: (call: Call<Path, Schema>) => Promise<Prepared>
@@ -168,8 +170,8 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     schema: { operationId: string; summary: string },
     config = {},
   ) {
-    const { body, prepare, run, respond, exactNumbersAt } = operation
-    const described = { ...schema, body, response: { [status]: shownWithVersion } }
+    const { body, query, prepare, run, respond, exactNumbersAt } = operation
+    const described = { ...schema, body, querystring: query, response: { [status]: shownWithVersion } }
     const handler = async (call: Incoming, reply: FastifyReply) => {
       const prepared = (await prepare?.(call)) as Prepared
       const result = unwrap(await db.transaction().execute((trx) => run(trx, call, prepared)))
@@ -276,10 +278,11 @@ type Incoming = Context & {
   query: { page?: number; per_page?: number; 'filter[name]'?: string }
   ifMatch: string | undefined
   cascade: boolean
+  stopHooks: boolean
 }
 
 function callOf(request: FastifyRequest): Incoming {
-  const query = request.query as Incoming['query'] & { cascade?: boolean }
+  const query = request.query as Incoming['query'] & { cascade?: boolean; stop_hooks?: boolean }
   return {
     caller: callerOf(request),
     actor: actorOf(request),
@@ -291,6 +294,7 @@ function callOf(request: FastifyRequest): Incoming {
     query,
     ifMatch: readIfMatch(request),
     cascade: query.cascade ?? false,
+    stopHooks: query.stop_hooks ?? false,
   }
 }
 

@@ -33,6 +33,7 @@ const DEFAULTS: Config = {
   allowTargets: [],
   sshTargets: [],
   trustProxy: [],
+  tokenTargets: 'anywhere',
   metricsToken: undefined,
   unsafeLocalSteps: false,
   sample: true,
@@ -228,6 +229,13 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
   trustProxy: {
     valid: [['10.0.0.0/8, fd00::/8,192.0.2.1', ['10.0.0.0/8', 'fd00::/8', '192.0.2.1']]],
     invalid: ['proxy.internal', '10.0.0.0/33', 'loopback'],
+  },
+  tokenTargets: {
+    valid: [
+      ['anywhere', 'anywhere'],
+      ['provider', 'provider'],
+    ],
+    invalid: ['Provider', 'nowhere', 'https://github.com'],
   },
   metricsToken: {
     valid: [['0123456789.-_~+/=', '0123456789.-_~+/=']],

@@ -166,6 +166,11 @@ export const settings = {
     'addresses or CIDRs',
     isNetwork,
   ),
+  tokenTargets: oneOf(
+    'GANTRY_TOKEN_TARGETS',
+    'Where hooks may send tokens of credentials; `provider` overrides `token_targets` of all of them',
+    ['anywhere', 'provider'],
+  ),
   metricsToken: optional(
     'GANTRY_METRICS_TOKEN',
     'Bearer token that may read `/metrics` and nothing else, 16 to 512 characters',

@@ -52,8 +52,8 @@ test('a healthy installation is reported as such, with its version and time', as
   assert.deepEqual(
     checks.map(({ name }) => name),
     [
-      ...['database', 'clock', 'workers', 'queue', 'dead_letters', 'deliveries', 'hooks', 'servers'],
-      'live_releases',
+      ...['database', 'clock', 'workers', 'queue', 'dead_letters', 'deliveries', 'hooks', 'tokens'],
+      ...['servers', 'live_releases'],
       ...['disk', 'secret_key', 'local_steps', 'base_url', 'pages'],
     ],
   )

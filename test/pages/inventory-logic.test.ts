@@ -226,6 +226,7 @@ describe('the form of a credential', () => {
       provider_code: 'github',
       name: 'GitHub',
       base_url: null,
+      token_targets: 'anywhere',
       ssh_hosts: [],
       active: true,
       token: 'abc',
@@ -245,6 +246,7 @@ describe('the form of a credential', () => {
       base_url: null,
       username: null,
       active: true,
+      token_targets: 'anywhere',
       ssh_hosts: ['ssh.example.com'],
     } as unknown as Credential
     const values = { ...newCredential('github'), generate: false, ssh_hosts: ['ssh.example.com'] }

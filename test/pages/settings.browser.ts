@@ -146,6 +146,56 @@ describe('settings and credentials', () => {
     await close()
   })
 
+  it('a token that leaves its provider is named, and limiting it lists the hooks that stop', async () => {
+    const make = async (path: string, body: object) => {
+      const made = await world.api('POST', path, body)
+      assert.equal(made.status, 201, JSON.stringify(made.body))
+      return made.body as { id: number | string }
+    }
+    const credential = await make('/organizations/1/credentials', {
+      name: 'Leaving',
+      provider_code: 'github',
+      token: 'ghp_leaving',
+    })
+    const application = await make('/environments/1/applications', {
+      name: 'leaving',
+      repository: 'https://github.com/acme/leaving',
+      credential_id: credential.id,
+    })
+    const pipeline = await make(`/pipelines/application/${application.id}`, {
+      name: 'Deploy',
+      operation: 'deploy',
+    })
+    const hook = await make(`/pipelines/${pipeline.id}/hooks/outgoing`, {
+      name: 'Proxy',
+      target_url: 'https://proxy.example/',
+      settings: {
+        request_headers: [{ name: 'X-Token', value: '{{ application.source_provider.access_token }}' }],
+      },
+    })
+    const { page, errors, close } = await openPage(world, `/app/hooks/outgoing/${hook.id}`)
+    const alert = page.getByRole('status').filter({ hasText: 'The token leaves its provider' })
+    await alert.getByText('https://proxy.example').waitFor()
+    await looksRight(page, 'a hook whose token leaves its provider')
+    await goTo(page, '/app/credentials?organization=1')
+    const dialog = page.getByRole('dialog')
+    await choose(page, 'Actions for Leaving', 'Edit or replace the token')
+    await dialog.getByText('More options').click()
+    await dialog.getByLabel('Other hosts of its repositories').fill('SSH.example.com')
+    await dialog.getByLabel('Hooks may send it').selectOption('To the provider only')
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await dialog.getByText('Proxy sends the token to https://proxy.example').first().waitFor()
+    assert.deepEqual(await findViolations(page), [])
+    await dialog.getByLabel('Stop these hooks').check()
+    await dialog.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('Credential Leaving saved.').waitFor()
+    const { body } = await world.api('GET', `/credentials/${credential.id}`)
+    const { token_targets, ssh_hosts } = body as { token_targets: string; ssh_hosts: string[] }
+    assert.deepEqual([token_targets, ssh_hosts], ['provider', ['ssh.example.com']])
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
   it('viewers see why they cannot change anything', async () => {
     const { page, close } = await openPage(world, '/app/settings?organization=1', world.viewer)
     await page.getByRole('heading', { name: 'Sample project' }).waitFor()

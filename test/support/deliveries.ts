@@ -14,6 +14,7 @@ import type { State } from '#model/actions/status.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { type AddressGuard, createAddressGuard } from '#platform/addresses/guard.ts'
 import { openListener } from '#platform/database/listen.ts'
+import type { TokenTargets } from '#platform/database/tables.ts'
 import { until as waitUntil } from '#platform/queue/test-queue.ts'
 import { openTestApp, type TestApp } from './harness.ts'
 import { later } from './later.ts'
@@ -87,12 +88,19 @@ export async function openReceiver(t: Closer) {
 /** An app and a delivery worker. `TEST_BASE_URL` is no loopback address, so loopback is allowed explicitly. */
 export async function openDeliveries(
   t: Closer,
-  more: { guard?: AddressGuard; log?: pino.Logger; delivers?: boolean; onAttempt?: OnAttempt } = {},
+  more: {
+    guard?: AddressGuard
+    log?: pino.Logger
+    delivers?: boolean
+    onAttempt?: OnAttempt
+    tokenTargets?: TokenTargets
+  } = {},
 ) {
   const guard =
     more.guard ??
     createAddressGuard({ allowTargets: ['127.0.0.0/8', '::1'], baseUrl: () => 'http://gantry.test' })
-  const api = await openTestApp(inReverse(t), { guard })
+  const environment = { ...(more.tokenTargets && { GANTRY_TOKEN_TARGETS: more.tokenTargets }) }
+  const api = await openTestApp(inReverse(t), { guard, environment })
   const { db } = api
   const tree = await createTestTree(db)
   if (more.delivers !== false) await startTestDelivering(t, api, { ...more, guard })
@@ -202,13 +210,15 @@ async function passTime({ db }: Pick<TestApp, 'db'>, hookId: string, seconds: nu
 export async function startTestDelivering(
   t: Closer,
   { db, box, settings }: TestApp,
-  { guard, log, onAttempt }: { guard: AddressGuard; log?: pino.Logger; onAttempt?: OnAttempt },
+  more: { guard: AddressGuard; log?: pino.Logger; onAttempt?: OnAttempt; tokenTargets?: TokenTargets },
 ) {
+  const { guard, log, onAttempt, tokenTargets = 'anywhere' } = more
   const listener = await openListener(settings, { onError: () => {} })
   const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
   const delivering = await startDeliveryWorker({
     db,
     box,
+    tokenTargets,
     listener,
     sender,
     tree: createTree(db),

@@ -20,7 +20,14 @@ export function startTestReconciler(
   onCheck?: OnCheck,
 ) {
   const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
-  const options = { db, box, sender, pollMs: 25, ...(onCheck && { onCheck }) }
+  const options = {
+    db,
+    box,
+    tokenTargets: 'anywhere' as const,
+    sender,
+    pollMs: 25,
+    ...(onCheck && { onCheck }),
+  }
   const reconciler = startReconciler({ ...options, onError: (error) => assert.fail(error) })
   later(t, async () => {
     await reconciler.stop()

@@ -43,6 +43,14 @@ export const credentials: Register = (program) => {
           `${credential.provider_type_human_readable}, ${credential.provider_auth_type_human_readable}`,
         ],
         ['Address', credential.base_url],
+        [
+          'Token goes',
+          credential.provider_auth_type === 'token'
+            ? credential.token_targets === 'provider'
+              ? 'to its provider only'
+              : 'to any allowed address'
+            : null,
+        ],
         ['Other hosts', credential.ssh_hosts.join(', ') || null],
         ['Public key', credential.public_key],
         ['Fingerprint', credential.public_key_fingerprint],

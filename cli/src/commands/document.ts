@@ -72,11 +72,17 @@ export const apply: Register = (program) => {
   )
 }
 
-type Applied = { dry_run: boolean; changes: Parameters<typeof describeChanges>[0] }
+type Applied = {
+  dry_run: boolean
+  changes: Parameters<typeof describeChanges>[0]
+  stopped_hooks: { name: string; origins: string[] }[]
+}
 
-function printChanges(screen: Screen, { dry_run, changes }: Applied): void {
+function printChanges(screen: Screen, { dry_run, changes, stopped_hooks }: Applied): void {
   for (const { text, style } of describeChanges(changes))
     screen.print(style ? screen.style(style, text) : text)
+  for (const { name, origins } of stopped_hooks)
+    screen.note(`Stops the hook ${name}, which sends the token to ${origins.join(' and ')}.`)
   if (changes.length === 0) screen.note('Nothing to change.')
   else if (dry_run) screen.note(summaryOf(changes, { isDone: false }))
 }

@@ -42,6 +42,7 @@ export const hooks: Register = (program) => {
         ['State', hook.active ? 'on' : `off${hook.disabled_reason ? `: ${hook.disabled_reason}` : ''}`],
         ['Waiting', waitText({ ...hook, receiver: hostOf(hook.target_url) })],
         ['URL', hook.url ?? hook.target_url],
+        ['Token leaves to', hook.token_origins.join(', ') || null],
         [
           'Signed',
           hook.requires_secret === null

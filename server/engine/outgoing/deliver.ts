@@ -10,6 +10,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { createOutageRetrier } from '#platform/database/outages.ts'
+import type { TokenTargets } from '#platform/database/tables.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { maskError } from '#platform/masking/mask-error.ts'
 import type { Log } from '#platform/queue/core.ts'
@@ -54,6 +55,8 @@ const LAST_WRITES_MS = 2_000
 export async function startDeliveryWorker(options: {
   db: Database
   box: SecretBox
+  /** Where the installation allows tokens to go. */
+  tokenTargets: TokenTargets
   listener: Listener
   sender: HttpClient
   tree: Tree
@@ -190,7 +193,7 @@ export async function startDeliveryWorker(options: {
       else budgetsOfHooks.delete(hook.id)
     }
     const [tokens, captured] = await Promise.all([
-      authorizeTokens(db, usable),
+      authorizeTokens(options, usable),
       loadCapturedOf(db, options.box, claimed, hooks),
     ])
     return { hooks, tokens, captured }

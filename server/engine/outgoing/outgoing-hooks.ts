@@ -3,19 +3,27 @@ import { LRUCache } from 'lru-cache'
 import { loadGrants } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { signingKey } from '#adapters/http-client/sign.ts'
-import { compileRequests, type RequestSettings } from '#model/hooks/compile-requests.ts'
+import { allOf, compileRequests, type RequestSettings } from '#model/hooks/compile-requests.ts'
 import { effectiveRequest } from '#model/hooks/effective-request.ts'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import { isAboutCommits } from '#model/hooks/presets/schema.ts'
 import { repositoryProblem, type StatusOwner } from '#model/hooks/repository-host.ts'
 import type { HookCondition } from '#model/hooks/schemas.ts'
 import { isStatusKind } from '#model/hooks/sent-status.ts'
-import { mixesTokens, originProblem, senderOf, tokenOrigins, tokensIn } from '#model/hooks/token-use.ts'
+import {
+  allOriginsOf,
+  isLimited,
+  mixesTokens,
+  originProblem,
+  senderOf,
+  tokenOrigins,
+  tokensIn,
+} from '#model/hooks/token-use.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { compileCondition } from '#model/payload/conditions.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { HooksTable } from '#platform/database/tables.ts'
+import type { HooksTable, TokenTargets } from '#platform/database/tables.ts'
 import { createMask } from '#platform/masking/mask.ts'
 
 type HookRow = Selectable<HooksTable> & {
@@ -37,6 +45,7 @@ type StoredCredential = {
   provider: string
   base_url: string | null
   ssh_hosts: string[]
+  token_targets: TokenTargets
   secret: string | null
   is_usable: boolean
 }
@@ -80,7 +89,7 @@ export async function loadOutgoingHooks(
 const CREDENTIAL = (table: 'own' | 'source') => sql`
   case when ${sql.ref(`${table}.id`)} is not null then json_build_object('id', ${sql.ref(`${table}.id`)},
     'provider', ${sql.ref(`${table}.provider_code`)}, 'base_url', ${sql.ref(`${table}.base_url`)},
-    'ssh_hosts', ${sql.ref(`${table}.ssh_hosts`)},
+    'ssh_hosts', ${sql.ref(`${table}.ssh_hosts`)}, 'token_targets', ${sql.ref(`${table}.token_targets`)},
     'secret', encode(${sql.ref(`${table}.secret`)}, 'base64'),
     'is_usable', ${sql.ref(`${table}.active`)} and ${sql.ref(`${table}.auth_type`)} = 'token') end as ${sql.ref(table)}`
 
@@ -146,6 +155,9 @@ function compileHook(row: HookRow, box: SecretBox) {
     answerOrigins: requests?.readsSecret ? (credential ? tokenOrigins(credential) : []) : null,
     /** Why the token may not be sent, no matter who saved the hook. */
     tokenProblem: tokenProblemOf(row, uses, credential, requests?.origins ?? []),
+    /** Why it may not be sent if tokens may go to their providers only. */
+    outsideProblem:
+      credential && requests ? originProblem(credential, allOriginsOf(allOf(requests))) : undefined,
     /** Hides the hook's secrets and its token. */
     mask: createMask(
       [secret, previous, credential?.token].flatMap((text) =>
@@ -155,12 +167,13 @@ function compileHook(row: HookRow, box: SecretBox) {
   }
 }
 
-export type SentCredential = StatusOwner & { id: number; token: string | null }
+export type SentCredential = StatusOwner & { id: number; targets: TokenTargets; token: string | null }
 
 function openCredential(stored: StoredCredential, box: SecretBox): SentCredential {
-  const { id, provider, base_url: baseUrl, ssh_hosts: sshHosts, secret, is_usable } = stored
+  const { id, provider, base_url: baseUrl, ssh_hosts: sshHosts, token_targets: targets } = stored
+  const { secret, is_usable } = stored
   const sealed = is_usable && secret !== null ? Buffer.from(secret, 'base64') : null
-  return { id, provider, baseUrl, sshHosts, token: sealed && box.open(sealed, credentialAad(id)) }
+  return { id, provider, baseUrl, sshHosts, targets, token: sealed && box.open(sealed, credentialAad(id)) }
 }
 
 /**
@@ -223,6 +236,9 @@ export function createOutgoingHooks(db: Database, box: SecretBox) {
   }
 }
 
+/** `tokenTargets`: what the installation says about all credentials. */
+export type TokenDeps = { db: Database; tokenTargets: TokenTargets }
+
 /** The token that a hook may send, or why it may not send one. */
 export type TokenAuthorization =
   | { kind: 'allowed'; token: string | null }
@@ -237,7 +253,7 @@ const NO_OWN_TOKEN =
  * not only when the hook was saved.
  */
 export async function authorizeTokens(
-  db: Database,
+  { db, tokenTargets }: TokenDeps,
   hooks: readonly OutgoingHook[],
 ): Promise<ReadonlyMap<string, TokenAuthorization>> {
   const using = hooks.filter((hook) => hook.requests?.usesAccessToken)
@@ -245,10 +261,13 @@ export async function authorizeTokens(
   return new Map(hooks.map((hook) => [hook.id, authorize(hook)]))
 
   function authorize(hook: OutgoingHook): TokenAuthorization {
-    const { requests, credential, ownsCredential, tokenProblem, editedBy, organizationId } = hook
+    const { requests, credential, ownsCredential, tokenProblem, outsideProblem } = hook
+    const { editedBy, organizationId } = hook
     if (!requests?.usesAccessToken) return { kind: 'allowed', token: null }
     if (!credential?.token) return { kind: 'denied', message: ownsCredential ? NO_OWN_TOKEN : NO_TOKEN }
     if (tokenProblem !== undefined) return { kind: 'denied', message: tokenProblem }
+    if (outsideProblem !== undefined && isLimited(credential.targets, tokenTargets))
+      return { kind: 'denied', message: `The request ${outsideProblem} (token_targets).` }
     const editor = editors.get(editedBy)
     if (editor && can(editor, 'credential:run', { organization_id: organizationId }))
       return { kind: 'allowed', token: credential.token }

@@ -10,7 +10,7 @@ import { buildContext, type ContextDeps } from './build-context.ts'
 import { loadCaptured } from './captured-values.ts'
 import { chooseRequest } from './choose-request.ts'
 import { findSubject } from './find-subject.ts'
-import { authorizeTokens, loadOutgoingHooks } from './outgoing-hooks.ts'
+import { authorizeTokens, loadOutgoingHooks, type TokenDeps } from './outgoing-hooks.ts'
 import { withPlaceholders } from './shown-request.ts'
 
 export const previewSchema = named(
@@ -59,7 +59,7 @@ export type Preview = Static<typeof previewSchema>
 /** Every delivery has its own. */
 const EXAMPLE_KEY = 'an-example-22-letters-'
 
-export type PreviewDeps = ContextDeps & { box: SecretBox; guard: AddressGuard }
+export type PreviewDeps = ContextDeps & TokenDeps & { box: SecretBox; guard: AddressGuard }
 
 /** What the hook would send about an action now, and to which address. Nothing is sent. */
 export async function previewHook(
@@ -81,7 +81,7 @@ export async function previewHook(
   const [captured] = await loadCaptured(deps.db, deps.box, [{ hook, actionId: subject.action.id }])
   const { kind: which, planned } = chooseRequest(hook.requests, hook, captured!)
   const { usesAccessToken } = planned.compiled
-  const token = (await authorizeTokens(deps.db, [hook])).get(hook.id)!
+  const token = (await authorizeTokens(deps, [hook])).get(hook.id)!
   const context = {
     ...(await buildContext(deps, hook, subject, null)),
     captured: captured!.values,

@@ -11,7 +11,7 @@ import { loadCaptured, maskWith, recordAnswer } from './captured-values.ts'
 import { ATTEMPTS_CHANNEL } from './channel.ts'
 import { findSubject } from './find-subject.ts'
 import { judgeAnswer } from './judge-answer.ts'
-import { authorizeTokens, loadOutgoingHooks, type OutgoingHook } from './outgoing-hooks.ts'
+import { authorizeTokens, loadOutgoingHooks, type OutgoingHook, type TokenDeps } from './outgoing-hooks.ts'
 import { messageId, prepareRequest, signRequest } from './prepare-request.ts'
 import { budgetKey, readPauses, storePauses } from './rate-budgets.ts'
 import { MAX_CAPTURE_BYTES } from './read-captures.ts'
@@ -19,7 +19,7 @@ import { type AttemptRecord, recordUnsent, WITHOUT_BODIES } from './record-attem
 import { sampleSubject } from './sample-action.ts'
 import { budgetOf, pausesOf } from './within-budget.ts'
 
-export type TestDeps = ContextDeps & { box: SecretBox; sender: HttpClient; signal: AbortSignal }
+export type TestDeps = ContextDeps & TokenDeps & { box: SecretBox; sender: HttpClient; signal: AbortSignal }
 
 type TestOutcome = { kind: 'sent'; requestId: string; isSample: boolean } | HttpProblem
 
@@ -67,7 +67,7 @@ async function attempt(
   hook: OutgoingHook,
   subject: Subject,
 ): Promise<{ record: AttemptRecord; credentialId: number | null }> {
-  const token = (await authorizeTokens(deps.db, [hook])).get(hook.id)!
+  const token = (await authorizeTokens(deps, [hook])).get(hook.id)!
   const id = crypto.randomUUID()
   const [captured] = await loadCaptured(deps.db, deps.box, [{ hook, actionId: subject.action.id }])
   const prepared = await prepareRequest(deps, hook, subject, token, captured!, id)

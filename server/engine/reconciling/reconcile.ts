@@ -6,6 +6,7 @@ import { authorizeTokens, loadOutgoingHooks, type OutgoingHook } from '#engine/o
 import type { StatusKind } from '#model/hooks/sent-status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { TokenTargets } from '#platform/database/tables.ts'
 import { repeat, within } from '#platform/queue/repeat.ts'
 import { nextCheck } from './check-schedule.ts'
 import { type ClaimedCheck, claimChecks } from './claim-checks.ts'
@@ -22,6 +23,8 @@ export type OnCheck = (check: { kind: StatusKind; verdict: Verdict['kind']; wasR
 export type ReconcilerOptions = {
   db: Database
   box: SecretBox
+  /** Where the installation allows tokens to go. */
+  tokenTargets: TokenTargets
   sender: HttpClient
   /** How often it looks for statuses that are due. */
   pollMs: number
@@ -54,7 +57,7 @@ export function startReconciler(options: ReconcilerOptions): { stop(): Promise<v
   async function checkAll(checks: readonly ClaimedCheck[]): Promise<void> {
     const loaded = await loadOutgoingHooks(db, box, [...new Set(checks.map(({ hookId }) => hookId))])
     const hooks = [...loaded.values()].filter((hook): hook is OutgoingHook => !(hook instanceof Error))
-    const tokens = await authorizeTokens(db, hooks)
+    const tokens = await authorizeTokens(options, hooks)
     for (const check of checks) {
       const hook = hooks.find(({ id }) => id === check.hookId)
       if (!hook || !check.isCurrent) await postponeCheck(db, check, null)

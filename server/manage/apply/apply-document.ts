@@ -4,15 +4,18 @@
 import { type ControlledTransaction, sql } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import { type Caller, loadGrants } from '#access/authorization/caller.ts'
+import { can } from '#access/authorization/permissions.ts'
 import { limitGrants } from '#access/authorization/token-limits.ts'
 import type { RefuseLocal } from '#adapters/executors/connect.ts'
+import { findStopped } from '#manage/credentials/stopped-hooks.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import { findProject } from '#manage/organizations/manage-projects.ts'
 import { lockEnvironments } from '#manage/organizations/remove-environments.ts'
 import { presentHooks } from '#model/hooks/present-hook.ts'
+import type { TokenHook } from '#model/hooks/token-hooks.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import type { Tables } from '#platform/database/tables.ts'
+import type { Tables, TokenTargets } from '#platform/database/tables.ts'
 import { applyPlan, type SavedHook } from './apply-plan.ts'
 import { type CheckedAddresses, checkAddresses, type Guards } from './check-addresses.ts'
 import { makePlan, type Plan, resourceOf } from './plan.ts'
@@ -25,11 +28,15 @@ export type ApplyDeps = Guards & {
   db: Database
   box: SecretBox
   refuseLocal: RefuseLocal
+  /** Where the installation allows tokens to go. */
+  tokenTargets: TokenTargets
   baseUrl: () => string
 }
 
 /** With problems, nothing was changed. */
-export type ApplyOutcome = { kind: 'applied'; plan: Plan; hooks: SavedHook[] } | Rejected
+export type ApplyOutcome =
+  | { kind: 'applied'; plan: Plan; hooks: SavedHook[]; stopped: TokenHook[] }
+  | Rejected
 
 type Rejected = { kind: 'rejected'; problems: Problem[] }
 
@@ -53,7 +60,7 @@ export async function applyDocument(
 ): Promise<ApplyOutcome> {
   const first = await planWithoutLocks(deps, caller, input)
   if (first.kind === 'rejected') return first
-  if (first.plan.changes.length === 0) return { kind: 'applied', plan: first.plan, hooks: [] }
+  if (first.plan.changes.length === 0) return { kind: 'applied', plan: first.plan, hooks: [], stopped: [] }
   const addresses = await checkAddresses(deps, first.plan.changes)
   if ('problem' in addresses) return { kind: 'rejected', problems: [addresses.problem] }
   const trx = await deps.db.startTransaction().execute()
@@ -85,7 +92,7 @@ function planWithoutLocks({ db, box }: ApplyDeps, caller: Caller, input: ApplyIn
 
 async function applyWithin(
   trx: ControlledTransaction<Tables>,
-  { box, guard, sshGuard, refuseLocal }: ApplyDeps,
+  { box, guard, sshGuard, refuseLocal, tokenTargets }: ApplyDeps,
   requester: Caller,
   actor: Actor,
   input: ApplyInput,
@@ -101,9 +108,21 @@ async function applyWithin(
   if (organization) await lockScopes(trx, organization.id, input.project)
   const planned = await planChanges(trx, box, caller, input, organization)
   if (planned.kind === 'rejected') return planned
-  const by = { trx, caller, actor, box, refuseLocal, guards: { guard, sshGuard }, checked }
+  const by = { trx, caller, actor, box, refuseLocal, tokenTargets, guards: { guard, sshGuard }, checked }
   const { problems, hooks } = await applyPlan(by, planned.plan, planned.state)
-  return problems.length > 0 ? { kind: 'rejected', problems } : { kind: 'applied', plan: planned.plan, hooks }
+  if (problems.length > 0) return { kind: 'rejected', problems }
+  const stopped = await stoppedBy(trx, caller, planned.plan)
+  return { kind: 'applied', plan: planned.plan, hooks, stopped }
+}
+
+/** The hooks that can no longer send, because their tokens may go to their providers only; as far as the caller may see them. */
+async function stoppedBy(trx: Transaction, caller: Caller, { changes }: Plan): Promise<TokenHook[]> {
+  const stopped: TokenHook[] = []
+  for (const { stored, fields } of changes) {
+    const isLimiting = fields.some(({ field, after }) => field === 'token_targets' && after === 'provider')
+    if (isLimiting && stored?.credential) stopped.push(...(await findStopped(trx, stored.credential)))
+  }
+  return stopped.filter((hook) => can(caller, 'hook:view', hook))
 }
 
 type Planned = { kind: 'planned'; plan: Plan; state: State } | Rejected
@@ -158,7 +177,7 @@ async function lockScopes(trx: Transaction, organizationId: number, projectName:
 /** The response: what was changed, or would be. */
 export async function presentApplied(
   { db, box, baseUrl }: ApplyDeps,
-  { plan, hooks }: Extract<ApplyOutcome, { kind: 'applied' }>,
+  { plan, hooks, stopped }: Extract<ApplyOutcome, { kind: 'applied' }>,
   { dryRun, unusedValues }: { dryRun: boolean; unusedValues: string[] },
 ): Promise<Applied> {
   const changes = plan.changes.map((change): AppliedChange => {
@@ -179,6 +198,12 @@ export async function presentApplied(
       path: path.join('.'),
       secret,
       url: showsUrl ? presented[index]!.url : null,
+    })),
+    stopped_hooks: stopped.map(({ id, name, pipeline_id, outside }) => ({
+      hook_id: id,
+      name,
+      pipeline_id,
+      origins: outside,
     })),
     unused_values: unusedValues,
   }

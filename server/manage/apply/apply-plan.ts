@@ -25,7 +25,7 @@ export type SavedHook = {
  * whatever depends on a resource that could not be created. The caller must roll back when there are problems.
  */
 export async function applyPlan(
-  by: Pick<ApplyContext, 'trx' | 'caller' | 'actor' | 'box' | 'refuseLocal'> & {
+  by: Pick<ApplyContext, 'trx' | 'caller' | 'actor' | 'box' | 'refuseLocal' | 'tokenTargets'> & {
     guards: Guards
     checked: CheckedAddresses
   },

@@ -26,6 +26,7 @@ import { loadSteps } from '#model/pipelines/steps.ts'
 import type { SshVerdict } from '#platform/addresses/ssh-guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Transaction } from '#platform/database/connect.ts'
+import type { TokenTargets } from '#platform/database/tables.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { changedFields, type PlannedChange, resourceOf, type Upsert } from './plan.ts'
@@ -50,6 +51,8 @@ export type ApplyContext = {
   actor: Actor
   box: SecretBox
   refuseLocal: RefuseLocal
+  /** Where the installation allows tokens to go. */
+  tokenTargets: TokenTargets
   /** The ids of all existing resources by key; new ones are added. */
   ids: Map<string, number | string>
   /** What is wrong with the URLs that an outgoing hook is to call. */
@@ -109,7 +112,8 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
       createCredential(by.trx, by, idAt(by, ORGANIZATION), { name, ...body }),
     update(by, { desired }, id) {
       const { generate: _, ...body } = desired.body
-      return changeCredential(by.trx, by, id, body)
+      // The response lists what it stops, and so does that of a dry run.
+      return changeCredential(by.trx, by, id, body, { stopHooks: true })
     },
   },
   environment: {

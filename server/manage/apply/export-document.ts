@@ -115,9 +115,12 @@ function entryOf(
 ): Fields {
   const { type, path, body, scope, openSecret } = resource
   if (type === 'credential') {
-    const { ssh_hosts, ...fields } = fieldsOf(resource)
-    const hosts = resource.credential!.ssh_hosts.length > 0 && { ssh_hosts }
-    return { ...fields, ...hosts, ...secretOf(resource, addPlaceholder) }
+    const { token_targets, ssh_hosts, ...fields } = fieldsOf(resource)
+    const limits = {
+      ...(token_targets !== 'anywhere' && { token_targets }),
+      ...(resource.credential!.ssh_hosts.length > 0 && { ssh_hosts }),
+    }
+    return { ...fields, ...limits, ...secretOf(resource, addPlaceholder) }
   }
   if (type !== 'variable') return fieldsOf(resource)
   const isShown = !body.hidden && can(caller, 'application:edit', scope)

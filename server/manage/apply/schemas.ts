@@ -6,7 +6,7 @@ import { environmentBody, organizationBody, projectBody } from '#manage/organiza
 import { serverBody } from '#manage/servers/schemas.ts'
 import { incomingHookBody, outgoingHookBody } from '#model/hooks/schemas.ts'
 import { pipelineBody, stepBody } from '#model/pipelines/schemas.ts'
-import { Exactly, named, ref, TextOrNull, Word } from '#platform/http/schemas.ts'
+import { described, Exactly, idOf, named, ref, TextOrNull, Uuid, Word } from '#platform/http/schemas.ts'
 
 const MAX_VALUES = 500
 export const MAX_DOCUMENT_BYTES = 1024 * 1024
@@ -226,6 +226,20 @@ export const appliedSchema = named(
         url: TextOrNull({ description: 'The URL to call; null for outgoing hooks.' }),
       }),
       { description: 'Secrets of the hooks that were created. They are returned only once.' },
+    ),
+    stopped_hooks: Type.Array(
+      Exactly({
+        hook_id: described(Uuid, 'The id of the hook.'),
+        name: Type.String({ description: 'The name of the hook.' }),
+        pipeline_id: idOf('pipeline that it belongs to'),
+        origins: Type.Array(Type.String({ description: 'An origin.' }), {
+          description: "Where it sends the token, outside of the credential's provider.",
+        }),
+      }),
+      {
+        description:
+          'Active hooks that can no longer send, because the document sets `token_targets` of a credential to `provider`; those that you can view.',
+      },
     ),
     unused_values: Type.Array(Type.String(), {
       description: 'Names in `values` that the document does not use.',

@@ -238,7 +238,10 @@ function inEnvironments<Table extends 'servers' | 'applications' | 'pipelines'>(
     .execute() as unknown as Promise<Selectable<Tables[Table]>[]>
 }
 
-const CREDENTIAL_FIELDS = ['provider_code', 'base_url', 'username', 'active', 'ssh_hosts'] as const
+const CREDENTIAL_FIELDS = [
+  ...(['provider_code', 'base_url', 'username', 'active'] as const),
+  ...(['token_targets', 'ssh_hosts'] as const),
+]
 const APPLICATION_FIELDS = Object.keys(
   fieldsOf(applicationBody, 'name', 'credential_id', 'linked_resources'),
 ) as (keyof Selectable<Tables['applications']>)[]

@@ -17,13 +17,14 @@ import { checkUnused } from './credential-use.ts'
 import { normalizeCredential } from './normalize-credential.ts'
 import { type CredentialRow, findCredential } from './read-credentials.ts'
 import type { CredentialBody, CredentialChange } from './schemas.ts'
+import { describeStopped, findStopped } from './stopped-hooks.ts'
 
 export type CredentialDeps = Requester & { box: SecretBox }
 
 const auditCredential = auditorOf<CredentialRow & { isNewSecret?: boolean }>('credential', (row) => {
-  const { name, provider_code, auth_type, base_url, username, active, ssh_hosts } = row
+  const { name, provider_code, auth_type, base_url, username, active, token_targets, ssh_hosts } = row
   const secret = row.isNewSecret ? { changed: true } : auth_type === 'none' ? null : MASK
-  return { name, provider_code, base_url, username, active, ssh_hosts, secret }
+  return { name, provider_code, base_url, username, active, token_targets, ssh_hosts, secret }
 })
 
 export async function createCredential(
@@ -55,7 +56,7 @@ export async function changeCredential(
   by: CredentialDeps,
   id: number,
   input: CredentialChange,
-  ifMatch?: string,
+  { stopHooks, ifMatch }: { stopHooks: boolean; ifMatch?: string },
 ) {
   const before = await findCredential(trx, id, { lock: true })
   if (!before) return GONE
@@ -69,7 +70,10 @@ export async function changeCredential(
     (columns.base_url !== before.base_url
       ? await checkLocalAccess(trx, by.caller, { type: 'credential', id })
       : undefined) ??
-    (columns.name !== before.name ? await claimName(trx, organization_id, columns.name, id) : undefined)
+    (columns.name !== before.name ? await claimName(trx, organization_id, columns.name, id) : undefined) ??
+    (isLimiting(before, columns) && !stopHooks
+      ? describeStopped(by.caller, await findStopped(trx, { ...columns, id }))
+      : undefined)
   if (problem) return problem
   await updateRow(trx, 'credentials', id, {
     ...columns,
@@ -79,6 +83,12 @@ export async function changeCredential(
   const row = { ...(await findCredential(trx, id))!, isNewSecret: secret != null }
   return auditCredential.saved(trx, by, organization_id, before, row)
 }
+
+function isLimiting(before: Limit, after: Limit): boolean {
+  return before.token_targets === 'anywhere' && after.token_targets === 'provider'
+}
+
+type Limit = Pick<CredentialRow, 'token_targets'>
 
 /** The row stays, without its secret: past runs reference it. */
 export async function removeCredential(trx: Transaction, by: Requester, id: number, ifMatch?: string) {

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { CredentialsTable } from '#platform/database/tables.ts'
+import type { CredentialsTable, TokenTargets } from '#platform/database/tables.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { generateKey, readPrivateKey } from './private-key.ts'
 import type { CredentialChange, CredentialProvider } from './schemas.ts'
@@ -9,7 +9,7 @@ import type { CredentialChange, CredentialProvider } from './schemas.ts'
 
 export type StoredCredential = Pick<
   Selectable<CredentialsTable>,
-  'name' | 'provider_code' | 'auth_type' | 'base_url' | 'username' | 'active' | 'ssh_hosts'
+  'name' | 'provider_code' | 'auth_type' | 'base_url' | 'username' | 'active' | 'token_targets' | 'ssh_hosts'
 >
 
 export type NormalizedCredential = StoredCredential & {
@@ -24,19 +24,25 @@ const NEEDS_TOKEN: readonly CredentialProvider[] = ['slack', 'discord']
 const HAS_SSH_HOSTS: readonly CredentialProvider[] = ['github', 'gitlab', 'gitea']
 const HAS_USERNAME: readonly CredentialProvider[] = ['git', 'bitbucket']
 
+const DEFAULTS = {
+  ...({ base_url: null, username: null, active: true, ssh_hosts: [] } as const),
+  token_targets: 'anywhere' as TokenTargets,
+}
+
 /** Input on top of what is stored → the columns to write, or every error at once. */
 export function normalizeCredential(
   input: CredentialChange,
   stored?: StoredCredential,
 ): { kind: 'normalized'; credential: NormalizedCredential } | { kind: 'invalid'; errors: ErrorsByField } {
   const errors: ErrorsByField = {}
-  const wanted = { base_url: null, username: null, active: true, ssh_hosts: [], ...stored, ...input }
-  const { username, active } = wanted
+  const wanted = { ...DEFAULTS, ...stored, ...input }
+  const { username, active, token_targets } = wanted
   const code = stored?.provider_code ?? input.provider_code!
   const base_url = normalizeBaseUrl(wanted.base_url, code, errors)
   if (username !== null && !HAS_USERNAME.includes(code)) {
     errors.username = [`is not used with ${code}, only with ${HAS_USERNAME.join(' and ')}`]
   }
+  if (code === 'ssh' && token_targets === 'provider') errors.token_targets = ['is not used with ssh']
   const ssh_hosts = normalizeHosts(wanted.ssh_hosts, code, errors)
   const isRedirected = stored?.auth_type === 'token' && stored.base_url !== base_url && !errors.base_url
   if (NEEDS_TOKEN.includes(code) && (stored ? input.token === null : input.token == null))
@@ -59,7 +65,7 @@ export function normalizeCredential(
           : 'token'
   const columns = {
     ...({ name: wanted.name!, provider_code: code, auth_type } as const),
-    ...{ base_url, username, active, ssh_hosts },
+    ...{ base_url, username, active, token_targets, ssh_hosts },
   }
   return { kind: 'normalized', credential: { ...columns, secret: newSecret } }
 }

@@ -58,6 +58,7 @@ export async function presentCredentials(
     last_action: lastActions.get(row.id) ?? null,
     base_url: row.base_url,
     username: row.username,
+    token_targets: row.token_targets,
     ssh_hosts: row.ssh_hosts,
     ...publicKeyOf(deps.box, row),
     used_by: (uses.get(row.id) ?? []).map(({ type, id, name }) => ({

@@ -16,6 +16,7 @@ import {
   credentialCheckBody,
   credentialCheckSchema,
   credentialRecordSchema,
+  stopHooksQuery,
 } from './schemas.ts'
 
 export type CredentialRoutes = PresentCredentials & ProbeDeps
@@ -54,11 +55,12 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
   credentials.change('/credentials/:id', {
     access: permissions('credential', 'id', 'credential:edit'),
     description:
-      'A new `base_url` requires the token again. The change applies to runs that start afterward.',
+      'A new `base_url` requires the token again. The change applies to runs that start afterward. Setting `token_targets` to `provider` returns 409 with the hooks that it would stop, unless `stop_hooks` is true.',
     body: credentialChange,
-    errors: [415],
-    run: (trx, { actor, caller, params, body, ifMatch }) =>
-      changeCredential(trx, { actor, caller, box }, params.id, body, ifMatch),
+    query: stopHooksQuery,
+    errors: [409, 415],
+    run: (trx, { actor, caller, params, body, ...options }) =>
+      changeCredential(trx, { actor, caller, box }, params.id, body, options),
   })
 
   credentials.remove('/credentials/:id', {

@@ -73,6 +73,13 @@ const fields = {
     }),
   ),
   active: Type.Optional(Type.Boolean({ default: true, description: 'Whether it may be used.' })),
+  token_targets: Type.Optional(
+    Word(['anywhere', 'provider'] as const, {
+      default: 'anywhere',
+      description:
+        'Where outgoing hooks may send its token as `application.source_provider.access_token`: to any allowed address, or only to the origins of its provider and its `base_url`. `credential.access_token` always goes only there.',
+    }),
+  ),
   ssh_hosts: Type.Optional(
     Type.Array(
       Type.String({
@@ -100,10 +107,24 @@ export const credentialChange = Type.Partial(credentialBody, {
 })
 export type CredentialChange = Static<typeof credentialChange>
 
+export const stopHooksQuery = Exactly({
+  stop_hooks: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Limits the token to its provider although active hooks send it elsewhere: their deliveries are `blocked` from now on. Without it, 409 lists them.',
+    }),
+  ),
+})
+
 export const credentialRecordSchema = namedObject('CredentialRecord', {
   ...shownInActions.properties,
   base_url: TextOrNull({ description: 'The URL of a self-hosted instance; null: that of the provider.' }),
   username: TextOrNull({ description: 'The username that goes with the token; null when it needs none.' }),
+  token_targets: Word(['anywhere', 'provider'] as const, {
+    description:
+      'Where outgoing hooks may send its token. `GANTRY_TOKEN_TARGETS=provider` limits the tokens of all credentials, whatever this says.',
+  }),
   ssh_hosts: Type.Array(Type.String({ description: 'A host, in lower case.' }), {
     description: 'Other hosts under which its repositories are known.',
   }),

@@ -3,8 +3,17 @@ import { can } from '#access/authorization/permissions.ts'
 import type { CompiledRequest } from '#adapters/templates/compile.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import { repositoryProblem, type Source } from '#model/hooks/repository-host.ts'
-import { CREDENTIAL_TOKEN, mixesTokens, originProblem, originsOf, tokensIn } from '#model/hooks/token-use.ts'
+import {
+  allOriginsOf,
+  CREDENTIAL_TOKEN,
+  isLimited,
+  mixesTokens,
+  originProblem,
+  originsOf,
+  tokensIn,
+} from '#model/hooks/token-use.ts'
 import type { Transaction } from '#platform/database/connect.ts'
+import type { TokenTargets } from '#platform/database/tables.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { requestOf } from './hook-columns.ts'
@@ -40,6 +49,8 @@ export async function checkTokens(
   pipelineId: number,
   named: NamedCredential,
   requests: readonly CompiledRequest[],
+  /** Of the installation. */
+  tokenTargets: TokenTargets,
 ): Promise<HttpProblem | undefined> {
   const uses = tokensIn(requests.flatMap(({ reads }) => [...reads]))
   if (!uses.application && !uses.credential) return undefined
@@ -67,8 +78,9 @@ export async function checkTokens(
   }
   const provider = { provider: owner.provider_code, baseUrl: owner.base_url }
   const errors: ErrorsByField = {}
+  const originsIn = isLimited(owner.token_targets, tokenTargets) ? allOriginsOf : originsOf
   for (const request of requests) {
-    const problem = originProblem(provider, originsOf([request]))
+    const problem = originProblem(provider, originsIn([request]))
     if (problem !== undefined) errors[request.url.field] = [problem]
   }
   return Object.keys(errors).length > 0 ? { kind: 'invalid', errors } : undefined
@@ -102,6 +114,7 @@ const COLUMNS = [
   'credentials.provider_code',
   'credentials.base_url',
   'credentials.ssh_hosts',
+  'credentials.token_targets',
 ] as const
 
 /** A credential, as far as a token is concerned. */

@@ -3,17 +3,22 @@
 import { randomUUID } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
 import { type Actor, type Requester, recordAudit } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
 import { IS_STRICT } from '#model/events/delivery-order.ts'
 import type { RequestSettings } from '#model/hooks/compile-requests.ts'
-import { type HookRow, hookSecretAad, REMOVED_HOOK, urlTokenAad } from '#model/hooks/present-hook.ts'
+import {
+  type HookRow,
+  hookSecretAad,
+  REMOVED_HOOK,
+  tokenOriginsOf,
+  urlTokenAad,
+} from '#model/hooks/present-hook.ts'
 import { resetHealth } from '#model/hooks/reset-health.ts'
 import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#platform/crypto/tokens.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
-import type { HooksTable, HookType } from '#platform/database/tables.ts'
+import type { HooksTable, HookType, TokenTargets } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import {
   CHANGED_MEANWHILE,
@@ -42,7 +47,12 @@ export type NewHook =
  * for an outgoing hook that this operation switched on again.
  */
 /** `receiver`: the result of `checkReceiver`, which is too slow for a transaction. */
-export type HookDeps = Requester & { box: SecretBox; receiver: ErrorsByField | undefined }
+export type HookDeps = Requester & {
+  box: SecretBox
+  receiver: ErrorsByField | undefined
+  /** Where the installation allows tokens to go. */
+  tokenTargets: TokenTargets
+}
 
 export async function createHook(trx: Transaction, by: HookDeps, pipelineId: number, input: NewHook) {
   // Locked, so that two creations at once cannot both pass the limit.
@@ -54,8 +64,7 @@ export async function createHook(trx: Transaction, by: HookDeps, pipelineId: num
     .forNoKeyUpdate()
     .executeTakeFirst()
   if (!pipeline) return GONE
-  const problem =
-    (await checkHook(trx, by.caller, input, by.receiver, pipeline)) ?? (await checkLimit(trx, pipelineId))
+  const problem = (await checkHook(trx, by, input, pipeline)) ?? (await checkLimit(trx, pipelineId))
   if (problem) return problem
 
   const id = randomUUID()
@@ -94,7 +103,7 @@ export async function changeHook(
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
   const pipeline = { id: before.pipeline_id, operation: before.operation }
-  const problem = await checkHook(trx, by.caller, input, by.receiver, pipeline, before)
+  const problem = await checkHook(trx, by, input, pipeline, before)
   if (problem) return problem
 
   const { type, body } = input
@@ -132,7 +141,7 @@ export async function changeHook(
  */
 export async function rotateSecret(
   trx: Transaction,
-  by: Omit<HookDeps, 'receiver'>,
+  by: Omit<HookDeps, 'receiver' | 'tokenTargets'>,
   type: HookType,
   id: string,
   overlapSeconds: number,
@@ -200,9 +209,11 @@ export async function auditHook(
   after: HookRow | null,
 ): Promise<void> {
   const shown = (row: HookRow) => {
+    const token_origins = tokenOriginsOf(row)
     return {
       ...Object.fromEntries(AUDITED.map((field) => [field, row[field]])),
       settings: withoutHeaderValues(row.settings),
+      ...(token_origins.length > 0 && { token_origins }),
       secret: row.secret === null ? null : MASK,
     }
   }
@@ -243,9 +254,8 @@ function withoutHeaderValues(settings: HookRow['settings']): HookRow['settings']
 /** Why the caller cannot save this; undefined when they can. */
 export async function checkHook(
   trx: Transaction,
-  caller: Caller,
+  { caller, receiver, tokenTargets }: Pick<HookDeps, 'caller' | 'receiver' | 'tokenTargets'>,
   input: HookChange,
-  receiver: ErrorsByField | undefined,
   { id: pipelineId, operation }: { id: number; operation: string },
   stored?: HookRow,
 ): Promise<HttpProblem | undefined> {
@@ -257,7 +267,7 @@ export async function checkHook(
   // Without a URL there is nothing to compile.
   const request =
     sent?.target_url || sent?.settings.preset
-      ? await checkRequest(trx, caller, pipelineId, sent, credential)
+      ? await checkRequest(trx, caller, pipelineId, sent, credential, tokenTargets)
       : undefined
   if (request?.kind === 'forbidden') return request
   // Templates that were valid when they were saved must not block other changes.

@@ -23,6 +23,7 @@ import type { HookChange } from './hook-columns.ts'
 import {
   changeHook,
   createHook,
+  type HookDeps,
   MOST_HOOKS_PER_PIPELINE,
   type NewHook,
   removeHookOf,
@@ -35,6 +36,7 @@ import { targetUrlsOf } from './validate-requests.ts'
 export type HookRoutes = ResourceDeps & {
   box: SecretBox
   guard: AddressGuard
+  tokenTargets: HookDeps['tokenTargets']
   /** How many events an outgoing hook has missed since then. */
   countMissed: (hookId: string, since: string) => Promise<number>
 }
@@ -70,7 +72,7 @@ function filtersOf(query: { 'filter[type]'?: HookType; 'filter[active]'?: boolea
 }
 
 export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, deps) => {
-  const { db, box, guard, baseUrl } = deps
+  const { db, box, guard, tokenTargets, baseUrl } = deps
 
   app.get(
     '/pipelines/:id/hooks',
@@ -153,7 +155,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       errors: [409],
       prepare: (call) => receiverErrors(call.body),
       run: (trx, { actor, caller, params, body }, receiver) =>
-        createHook(trx, { actor, caller, box, receiver }, params.id, { type, body } as NewHook),
+        createHook(trx, { actor, caller, box, receiver, tokenTargets }, params.id, { type, body } as NewHook),
     })
 
     hooks.read(`/hooks/${type}/:hook_id`, {
@@ -170,7 +172,8 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       prepare: (call) => receiverErrors(call.body),
       run: (trx, { actor, caller, params, body, ifMatch }, receiver) => {
         const input = { type, body } as HookChange
-        return changeHook(trx, { actor, caller, box, receiver }, params.hook_id, input, ifMatch)
+        const by = { actor, caller, box, receiver, tokenTargets }
+        return changeHook(trx, by, params.hook_id, input, ifMatch)
       },
       respond: async (reply, { params: { hook_id: id } }, { wasOffSince }) => {
         if (!wasOffSince) return

@@ -2,6 +2,7 @@ import type { Caller } from '#access/authorization/caller.ts'
 import type { OutgoingHookChange } from '#model/hooks/schemas.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { TokenTargets } from '#platform/database/tables.ts'
 import { GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { requestOf } from './hook-columns.ts'
 import { checkHook } from './manage-hooks.ts'
@@ -14,7 +15,7 @@ export type UnsavedRequest = ReturnType<typeof requestOf> & { edited_by: number 
 
 /** What the hook would send if the caller saved this, or why they cannot save it. Saves nothing. */
 export async function checkUnsavedRequest(
-  { db, guard }: { db: Database; guard: AddressGuard },
+  { db, guard, tokenTargets }: { db: Database; guard: AddressGuard; tokenTargets: TokenTargets },
   caller: Caller,
   hookId: string,
   body: Pick<OutgoingHookChange, 'target_url' | 'settings' | 'credential_id'>,
@@ -25,6 +26,8 @@ export async function checkUnsavedRequest(
   const pipeline = { id: stored.pipeline_id, operation: stored.operation }
   const problem = await db
     .transaction()
-    .execute((trx) => checkHook(trx, caller, { type: 'outgoing', body }, receiver, pipeline, stored))
+    .execute((trx) =>
+      checkHook(trx, { caller, receiver, tokenTargets }, { type: 'outgoing', body }, pipeline, stored),
+    )
   return problem ?? { kind: 'valid', request: { ...requestOf(body, stored), edited_by: caller.id } }
 }

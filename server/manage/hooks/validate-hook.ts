@@ -14,6 +14,7 @@ import { templateNames } from '#model/hooks/template-names.ts'
 import type { PayloadPath } from '#model/payload/payload-path.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Transaction } from '#platform/database/connect.ts'
+import type { TokenTargets } from '#platform/database/tables.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { checkRepository, checkTokens, type NamedCredential } from './check-token.ts'
@@ -67,6 +68,7 @@ export async function checkRequest(
   pipelineId: number,
   request: ReturnType<typeof requestOf>,
   credential: NamedCredential,
+  tokenTargets: TokenTargets,
 ): Promise<HttpProblem | undefined> {
   const expanded = await expandRequest(trx, pipelineId, request)
   if (expanded.kind === 'unfit') return { kind: 'invalid', errors: expanded.errors }
@@ -80,7 +82,7 @@ export async function checkRequest(
         : compiled.errors,
     }
   return (
-    (await checkTokens(trx, caller, pipelineId, credential, allOf(compiled.requests))) ??
+    (await checkTokens(trx, caller, pipelineId, credential, allOf(compiled.requests), tokenTargets)) ??
     (await checkRepository(trx, pipelineId, request))
   )
 }

@@ -6,13 +6,14 @@ import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
 import { MASK, maskPath } from '#platform/masking/masked.ts'
-import type { RequestSettings } from './compile-requests.ts'
+import { allOf, compileRequests, type RequestSettings } from './compile-requests.ts'
 import { type EffectiveRequest, effectiveRequest } from './effective-request.ts'
 import { healthOf } from './health.ts'
 import { loadHealth } from './load-health.ts'
 import { pauseOf } from './pause.ts'
 import { loadPauses } from './rate-budgets.ts'
 import type { Hook } from './schemas.ts'
+import { allOriginsOf, outsideOrigins, senderOf, tokensIn } from './token-use.ts'
 
 /** Additional authenticated data of sealed values; the same for the current and the previous secret. */
 export const hookSecretAad = (hookId: string) => `hooks/${hookId}/secret`
@@ -31,6 +32,7 @@ export function selectHooks(db: Database) {
         eb('credentials.id', '=', eb.fn.coalesce('hooks.credential_id', 'applications.credential_id')),
       ),
     )
+    .leftJoin('credentials as source', 'source.id', 'applications.credential_id')
     .selectAll('hooks')
     .select((eb) => [
       'pipelines.name as pipeline_name',
@@ -39,6 +41,8 @@ export function selectHooks(db: Database) {
       'pipelines.operation',
       'credentials.provider_code as sender_provider',
       'credentials.base_url as sender_base_url',
+      'source.provider_code as source_provider',
+      'source.base_url as source_base_url',
       'environments.project_id',
       eb.fn.coalesce('pipelines.application_id', 'pipelines.server_id').$notNull().as('resource_id'),
       // Changes with every update of the row: the ETag.
@@ -123,6 +127,7 @@ function presentHook(
     settings: options.mayEdit ? row.settings : withoutTexts(row.settings),
     effective_settings:
       effective && (options.mayEdit ? effective.settings : withoutTexts(effective.settings)),
+    token_origins: tokenOriginsOf(row),
     trigger_when: row.trigger_when,
     disabled_at: row.disabled_at,
     disabled_reason: row.disabled_reason,
@@ -146,10 +151,29 @@ function presentHook(
 export function presetRequest(row: HookRow): EffectiveRequest | null {
   const settings = row.settings as RequestSettings & { timeout_seconds: number }
   if (row.type !== 'outgoing' || !settings.preset) return null
-  const owner = row.sender_provider && { provider: row.sender_provider, baseUrl: row.sender_base_url }
+  const owner = ownerOf(row.sender_provider, row.sender_base_url)
   const effective = effectiveRequest({ target_url: row.target_url!, settings }, owner || null)
   return effective.kind === 'request' ? effective : null
 }
+
+/** The origins that a hook sends a token to although they are not its provider's. */
+export function tokenOriginsOf(row: HookRow): string[] {
+  const settings = row.settings as RequestSettings
+  // Presets send theirs to the provider only.
+  if (row.type !== 'outgoing' || settings.preset || !JSON.stringify(settings).includes('access_token'))
+    return []
+  const compiled = compileRequests({ target_url: row.target_url!, settings })
+  if (compiled.kind === 'invalid') return []
+  const { requests } = compiled
+  const owner = senderOf(
+    tokensIn(requests.reads),
+    ownerOf(row.sender_provider, row.sender_base_url),
+    ownerOf(row.source_provider, row.source_base_url),
+  )
+  return owner ? outsideOrigins(owner, allOriginsOf(allOf(requests))) : []
+}
+
+const ownerOf = (provider: string | null, baseUrl: string | null) => provider && { provider, baseUrl }
 
 function urlOf(row: HookRow, { baseUrl, box, mayEdit }: PresentOptions): string | null {
   if (row.url_token === null) return null

@@ -447,6 +447,10 @@ export const hookSchema = namedObject('Hook', {
     description:
       'With `settings.preset`: the settings of an ordinary hook that does the same; null otherwise.',
   }),
+  token_origins: Type.Array(Type.String({ description: 'An origin, such as `https://proxy.example.com`.' }), {
+    description:
+      "The origins outside of the credential's provider that the hook sends its token to; empty when it sends none there. With `token_targets` `provider` these deliveries are `blocked`.",
+  }),
   trigger_when: AnyObject({ description: 'When it acts, as for creating a hook of its type.' }),
   disabled_at: described(
     TimestampOrNull,

@@ -1,3 +1,4 @@
+import type { TokenTargets } from '#platform/database/tables.ts'
 import { apiBase, PUBLIC_APIS, type TokenOwner } from './presets/api-base.ts'
 
 // Which credential's token a request sends, and where it may go. Pure.
@@ -40,17 +41,33 @@ export function tokenOrigins({ provider, baseUrl }: TokenOwner): string[] {
   return [...new Set(origins.flatMap((url) => URL.parse(url ?? '')?.origin ?? []))]
 }
 
-type Reading = { reads: ReadonlySet<string>; url: { origin: string } }
+/** The installation can limit the tokens of all credentials to their providers. */
+export function isLimited(ofCredential: TokenTargets, ofInstallation: TokenTargets): boolean {
+  return ofCredential === 'provider' || ofInstallation === 'provider'
+}
 
-/** Where those of the requests go that send the token. */
+/** Those of the origins that are not the provider's, each once. */
+export function outsideOrigins(owner: TokenOwner, origins: readonly string[]): string[] {
+  const allowed = tokenOrigins(owner)
+  return [...new Set(origins)].filter((origin) => !allowed.includes(origin))
+}
+
+type Reading = { reads: ReadonlySet<string>; usesAccessToken: boolean; url: { origin: string } }
+
+/** Where those of the requests go that send `credential.access_token`. */
 export function originsOf(requests: readonly Reading[]): string[] {
   return requests.filter(({ reads }) => reads.has(CREDENTIAL_TOKEN)).map(({ url }) => url.origin)
+}
+
+/** Where those go that send any token. */
+export function allOriginsOf(requests: readonly Reading[]): string[] {
+  return requests.filter(({ usesAccessToken }) => usesAccessToken).map(({ url }) => url.origin)
 }
 
 /** Undefined when the token may go to all of these origins. */
 export function originProblem(owner: TokenOwner, origins: readonly string[]): string | undefined {
   const allowed = tokenOrigins(owner)
-  const other = origins.find((origin) => !allowed.includes(origin))
+  const [other] = outsideOrigins(owner, origins)
   if (other === undefined) return undefined
   const where = allowed.length > 0 ? allowed.join(' or ') : 'the base_url of the credential, which has none'
   return `sends the token of a ${owner.provider} credential to ${other}; it may only go to ${where}`

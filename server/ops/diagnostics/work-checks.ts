@@ -7,10 +7,10 @@ import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
 import { bounded, counted } from './database-checks.ts'
 import { type Check, failed, ok, warning } from './run-checks.ts'
+import { checkTokens, type TokenCheckDeps } from './token-check.ts'
 import { checkWorkers } from './worker-check.ts'
 
-export type WorkDeps = {
-  db: Database
+export type WorkDeps = TokenCheckDeps & {
   /** Whether a job went through the queue a moment ago. */
   isQueueWorking: () => Promise<boolean>
 }
@@ -19,7 +19,7 @@ const LATE_SECONDS = 60
 const MAX_COUNTED = 10_000
 
 /** Work that does not get done. Names are shown to callers who may see what they name. */
-export function workChecks({ db, isQueueWorking }: WorkDeps, caller: Caller): Check[] {
+export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, caller: Caller): Check[] {
   return [
     {
       name: 'workers',
@@ -76,6 +76,10 @@ export function workChecks({ db, isQueueWorking }: WorkDeps, caller: Caller): Ch
               'Fix the receiver, then activate the hook again.',
             )
       },
+    },
+    {
+      name: 'tokens',
+      run: () => checkTokens({ db, tokenTargets }, caller),
     },
     {
       name: 'servers',

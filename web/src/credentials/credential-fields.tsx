@@ -1,5 +1,6 @@
 // The inputs of a credential: only those that its provider has.
 import {
+  Checkbox,
   NativeSelect,
   PasswordInput,
   SegmentedControl,
@@ -57,10 +58,11 @@ export function CredentialFields({ form, isStored = false, providers = ALL }: Cr
       ) : (
         <TokenField form={form} isStored={isStored} />
       )}
-      {(url === 'optional' || hasStatuses) && (
-        <MoreOptions isOpen={Boolean(form.errors.base_url ?? form.errors.ssh_hosts)}>
+      {values.provider_code !== 'ssh' && (
+        <MoreOptions isOpen={MORE.some((name) => Boolean(form.errors[name]))}>
           {url === 'optional' && <UrlField form={form} />}
           {hasStatuses && <HostsField form={form} />}
+          <TargetsField form={form} isStored={isStored} />
         </MoreOptions>
       )}
       {isStored && (
@@ -73,6 +75,9 @@ export function CredentialFields({ form, isStored = false, providers = ALL }: Cr
     </Stack>
   )
 }
+
+/** The fields below More options. */
+const MORE = ['base_url', 'ssh_hosts', 'token_targets']
 
 type FieldProps = { form: RecordForm<CredentialValues> }
 
@@ -96,16 +101,38 @@ function UrlField({ form }: FieldProps) {
 }
 
 function HostsField({ form }: FieldProps) {
+  const { ssh_hosts: hosts } = form.values
+  // The API names a host by its place in the list.
+  const error = form.errors.ssh_hosts?.replace(/^(\d+):/, (_, index) => `${hosts[Number(index)]}:`)
   return (
     <TagsInput
       label="Other hosts of its repositories (optional)"
       description="Such as the SSH host of the service. Hooks report on commits only if the repository is at the URL above or at one of these hosts."
-      placeholder={form.values.ssh_hosts.length === 0 ? 'ssh.example.com' : undefined}
+      placeholder={hosts.length === 0 ? 'ssh.example.com' : undefined}
       splitChars={[',', ' ']}
-      value={form.values.ssh_hosts}
-      onChange={(hosts) => form.set('ssh_hosts', hosts)}
-      error={form.errors.ssh_hosts}
+      value={hosts}
+      onChange={(next) => form.set('ssh_hosts', next)}
+      error={error}
     />
+  )
+}
+
+function TargetsField({ form, isStored }: FieldProps & { isStored: boolean }) {
+  return (
+    <Stack gap="xs">
+      <NativeSelect
+        label="Hooks may send it"
+        description="Presets, and templates with credential.access_token, send the token to the provider only."
+        data={[
+          { value: 'anywhere', label: 'To any allowed address' },
+          { value: 'provider', label: 'To the provider only' },
+        ]}
+        {...form.field('token_targets')}
+      />
+      {isStored && form.values.token_targets === 'provider' && form.errors.token_targets && (
+        <Checkbox label="Stop these hooks" {...form.field('stop_hooks', 'checkbox')} />
+      )}
+    </Stack>
   )
 }
 

@@ -18,10 +18,18 @@ export type CredentialValues = {
   /** Whether Gantry generates the key. */
   generate: boolean
   active: boolean
+  token_targets: NonNullable<CredentialBody['token_targets']>
   ssh_hosts: string[]
+  /** Whether hooks that send the token elsewhere are to stop; no field of the credential. */
+  stop_hooks: boolean
 }
 
-export const CREDENTIAL_LABELS = { provider_code: 'Provider', base_url: 'URL', ssh_hosts: 'Other hosts' }
+export const CREDENTIAL_LABELS = {
+  provider_code: 'Provider',
+  base_url: 'URL',
+  ssh_hosts: 'Other hosts',
+  token_targets: 'Hooks may send it',
+}
 
 export const SECRET_FIELDS = ['token', 'private_key'] as const
 
@@ -104,7 +112,9 @@ export function newCredential(provider: Provider): CredentialValues {
     private_key: '',
     generate: true,
     active: true,
+    token_targets: 'anywhere',
     ssh_hosts: [],
+    stop_hooks: false,
   }
 }
 
@@ -138,17 +148,21 @@ export function credentialValues(credential: Credential): CredentialValues {
     private_key: '',
     generate: false,
     active: credential.active,
+    token_targets: credential.token_targets,
     ssh_hosts: credential.ssh_hosts,
+    stop_hooks: false,
   }
 }
 
 /** Only the fields that the provider has. */
-function shared({ provider_code, name, base_url, username, active, ssh_hosts }: CredentialValues) {
+function shared(values: CredentialValues) {
+  const { provider_code, name, base_url, username, active, token_targets, ssh_hosts } = values
   const { url, hasUsername, hasStatuses } = PROVIDERS[provider_code]
   return {
     name: name.trim(),
     ...(url === 'none' ? {} : { base_url: base_url.trim() || null }),
     ...(hasUsername ? { username: username.trim() || null } : {}),
+    ...(provider_code === 'ssh' ? {} : { token_targets }),
     ...(hasStatuses ? { ssh_hosts } : {}),
     active,
   }

@@ -44,7 +44,7 @@ function EditForm({ credential, version, close }: EditFormProps) {
     secrets: SECRET_FIELDS,
     save: (values, ifMatch, base) =>
       api.put('/credentials/{id}', {
-        params: { path: { id }, header: { 'If-Match': ifMatch } },
+        params: { path: { id }, query: { stop_hooks: values.stop_hooks }, header: { 'If-Match': ifMatch } },
         body: credentialChange(base, values),
       }),
     async reload() {

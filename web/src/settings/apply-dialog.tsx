@@ -117,6 +117,13 @@ function Changes({ applied }: { applied: Applied }) {
           </li>
         ))}
       </ul>
+      {applied.stopped_hooks.length > 0 && (
+        <Text size="sm" className="wrap">
+          {applied.dry_run ? 'Stops' : 'Stopped'} these hooks, which send a token elsewhere than to its
+          provider:{' '}
+          {applied.stopped_hooks.map(({ name, origins }) => `${name} (${origins.join(', ')})`).join('; ')}.
+        </Text>
+      )}
     </>
   )
 }

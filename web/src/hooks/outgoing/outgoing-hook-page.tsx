@@ -22,6 +22,7 @@ import { HookActions } from './hook-actions.tsx'
 import { presetKind } from './preset-kind.ts'
 import { useReceivers } from './receivers.ts'
 import { SettingsForm } from './settings-form.tsx'
+import { TokenAlert } from './token-alert.tsx'
 
 export default function OutgoingHookPage({ id }: { id: string }) {
   const query = useVersioned(queryKeys.hook('outgoing', id), '/hooks/outgoing/{hook_id}', {
@@ -52,6 +53,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
       {created && <CreatedHook {...created} />}
       <HealthAlert hook={hook} />
       {kind !== undefined && <UnfitCredential hook={hook} kind={kind} />}
+      <TokenAlert hook={hook} />
       <Paper withBorder p="md">
         <HookFacts hook={hook} organizationId={scope?.organization} />
       </Paper>
