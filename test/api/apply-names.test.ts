@@ -194,7 +194,7 @@ test('a key that Gantry generated is exported as `generate: true`, and one that 
   const folder = await mkdtemp(join(tmpdir(), 'gantry-key-'))
   after(() => rm(folder, { recursive: true }))
   const file = join(folder, 'key')
-  // As similar as somebody could make it.
+  // As similar as a person can make it.
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'gantry', '-f', file])
   const url = `/organizations/${id}/credentials`
   await create(url, { name: 'Given', provider_code: 'ssh', private_key: await readFile(file, 'utf8') })

@@ -17,7 +17,7 @@ const TYPED = new Set(Object.values(KEYWORDS_OF).flat())
 
 /** They hold values, not schemas. */
 const VALUES = new Set(['example', 'examples', 'default', 'enum', 'const', 'required', 'type'])
-/** The keys of these are names that somebody chose, not keywords. */
+/** The keys of these are names, not keywords. */
 const MAPS = new Set(['properties', 'schemas', 'parameters', 'responses', 'headers', 'paths', 'content'])
 
 /** A copy of a part of the document in which every schema is portable. */
