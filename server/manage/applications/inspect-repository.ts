@@ -4,6 +4,7 @@ import { can } from '#access/authorization/permissions.ts'
 import { type Inspected, inspectRepository } from '#adapters/repositories/inspect.ts'
 import { type CredentialRow, findCredential, openSecret } from '#manage/credentials/read-credentials.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
+import { shownTo } from '#platform/addresses/verdict.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
@@ -43,7 +44,8 @@ export async function inspectSource(
       repository,
       provider,
       // A repository without a host is on this machine; checkSourceAccess has decided about it.
-      allowRemote: async ({ host }) => (host === null ? { kind: 'allowed' } : deps.guard.check(host)),
+      allowRemote: async ({ host }) =>
+        host === null ? { kind: 'allowed' } : shownTo(caller, await deps.guard.check(host)),
       wanted: WANTED_FILES,
       folder: deps.inspectionsFolder,
       withinMs: WITHIN_MS,

@@ -61,7 +61,7 @@ export async function applyDocument(
   const first = await planWithoutLocks(deps, caller, input)
   if (first.kind === 'rejected') return first
   if (first.plan.changes.length === 0) return { kind: 'applied', plan: first.plan, hooks: [], stopped: [] }
-  const addresses = await checkAddresses(deps, first.plan.changes)
+  const addresses = await checkAddresses(deps, caller, first.plan.changes)
   if ('problem' in addresses) return { kind: 'rejected', problems: [addresses.problem] }
   const trx = await deps.db.startTransaction().execute()
   try {

@@ -38,7 +38,8 @@ export async function applyPlan(
     ...by,
     ids: new Map([...state.resources].map(([key, { id }]) => [key, id])),
     // What was not checked before was changed between the first comparison and now.
-    checkReceiver: (change) => checkReceivers(by.guards.guard, receiversOf(change), by.checked.receivers),
+    checkReceiver: (change) =>
+      checkReceivers(by.guards.guard, by.caller, receiversOf(change), by.checked.receivers),
     async checkHost(change) {
       const host = hostOf(change)
       const { hosts } = by.checked

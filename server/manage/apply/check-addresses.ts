@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import type { Caller } from '#access/authorization/caller.ts'
 import { checkReceiver } from '#manage/hooks/validate-hook.ts'
 import { targetUrlsOf } from '#manage/hooks/validate-requests.ts'
 import { checkHost } from '#manage/servers/host-rules.ts'
@@ -23,6 +24,7 @@ export type CheckedAddresses = {
 /** Resolves all names at once, before the transaction: it takes too long inside. */
 export async function checkAddresses(
   { guard, sshGuard }: Guards,
+  caller: Caller,
   changes: readonly PlannedChange[],
 ): Promise<{ checked: CheckedAddresses } | { problem: Problem }> {
   const targets = changes.flatMap((change) =>
@@ -37,7 +39,7 @@ export async function checkAddresses(
     return { problem: { path: targets.at(-1)!.path, message } }
   }
   const [receivers, hosts] = await Promise.all([
-    mapEach(urls, (url) => checkReceiver(guard, url)),
+    mapEach(urls, (url) => checkReceiver(guard, caller, url)),
     mapEach(hostsOf(changes), (host) => checkHost(sshGuard, host)),
   ])
   return { checked: { receivers, hosts } }

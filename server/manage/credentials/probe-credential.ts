@@ -6,6 +6,7 @@ import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { probeRepository } from '#adapters/repositories/probe.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
+import { shownTo } from '#platform/addresses/verdict.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
@@ -41,7 +42,8 @@ export async function probeCredential(
   const host = await findHost(db, caller, row, input)
   if (host && 'kind' in host) return host
   const secret = openSecret(box, row)
-  const result = secret === undefined ? UNREADABLE : await probe(deps, row, secret, input, host)
+  const guard = { check: async (name: string) => shownTo(caller, await deps.guard.check(name)) }
+  const result = secret === undefined ? UNREADABLE : await probe({ ...deps, guard }, row, secret, input, host)
   if ('kind' in result) return result
   const { rows } = await sql<{ at: string }>`select clock_timestamp()::timestamptz(3) as at`.execute(db)
   return { kind: 'checked', check: { ...result, checked_at: rows[0]!.at } }

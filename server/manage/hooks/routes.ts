@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
+import type { Caller } from '#access/authorization/caller.ts'
 import { callerOf, permissions, scopeOf, sufficientPermissions } from '#access/authorization/enforce.ts'
 import { knownNames } from '#access/authorization/known-names.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
@@ -153,7 +154,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       body,
       exactNumbersAt: REQUEST_BODIES,
       errors: [409],
-      prepare: (call) => receiverErrors(call.body),
+      prepare: ({ caller, body }) => receiverErrors(caller, body),
       run: (trx, { actor, caller, params, body }, receiver) =>
         createHook(trx, { actor, caller, box, receiver, tokenTargets }, params.id, { type, body } as NewHook),
     })
@@ -169,7 +170,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       description: `An object or list is replaced as a whole.${changing}`,
       body: change,
       exactNumbersAt: REQUEST_BODIES,
-      prepare: (call) => receiverErrors(call.body),
+      prepare: ({ caller, body }) => receiverErrors(caller, body),
       run: (trx, { actor, caller, params, body, ifMatch }, receiver) => {
         const input = { type, body } as HookChange
         const by = { actor, caller, box, receiver, tokenTargets }
@@ -227,7 +228,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
     return presentHooks(db, rows, { baseUrl: baseUrl(), box, mayEdit, names, secret: result?.secret })
   }
 
-  async function receiverErrors(body: object) {
-    return checkReceivers(guard, targetUrlsOf(body))
+  async function receiverErrors(caller: Caller, body: object) {
+    return checkReceivers(guard, caller, targetUrlsOf(body))
   }
 }

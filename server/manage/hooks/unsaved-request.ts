@@ -22,7 +22,7 @@ export async function checkUnsavedRequest(
 ): Promise<{ kind: 'valid'; request: UnsavedRequest } | HttpProblem> {
   const stored = await findHook(db, 'outgoing', hookId)
   if (!stored) return GONE
-  const receiver = await checkReceivers(guard, targetUrlsOf(body))
+  const receiver = await checkReceivers(guard, caller, targetUrlsOf(body))
   const pipeline = { id: stored.pipeline_id, operation: stored.operation }
   const problem = await db
     .transaction()

@@ -13,6 +13,7 @@ import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import type { PayloadPath } from '#model/payload/payload-path.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
+import { shownTo } from '#platform/addresses/verdict.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
@@ -90,22 +91,24 @@ export async function checkRequest(
 /** Whether the receiver's address may be called at all. A name that cannot be resolved now passes: it may be later. */
 export async function checkReceiver(
   guard: AddressGuard,
+  caller: Caller,
   targetUrl: string,
 ): Promise<ErrorsByField | undefined> {
   const host = URL.parse(targetUrl)?.hostname
   if (!host) return undefined
   const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, MAX_LOOKUP_MS, undefined).unref())
   const verdict = await Promise.race([guard.check(host), timeout])
-  return verdict?.kind === 'refused' ? { target_url: [verdict.message] } : undefined
+  return verdict?.kind === 'refused' ? { target_url: [shownTo(caller, verdict).message] } : undefined
 }
 
 /** The same for all URLs of a change, by the field that each is in. `known` are those that were checked before. */
 export async function checkReceivers(
   guard: AddressGuard,
+  caller: Caller,
   urls: readonly { field: string; url: string }[],
   known: ReadonlyMap<string, ErrorsByField | undefined> = new Map(),
 ): Promise<ErrorsByField | undefined> {
-  const check = async (url: string) => (known.has(url) ? known.get(url) : checkReceiver(guard, url))
+  const check = async (url: string) => (known.has(url) ? known.get(url) : checkReceiver(guard, caller, url))
   const found = await Promise.all(
     urls.map(async ({ field, url }) => [field, (await check(url))?.target_url] as const),
   )

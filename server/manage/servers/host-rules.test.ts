@@ -42,7 +42,7 @@ test('a member keeps the grant with other changes, but cannot use it for another
 })
 
 test('a refused address is an error for everybody, an unresolved name is not, and brings no grant', () => {
-  const refused = { kind: 'refused' as const, message: 'metadata' }
+  const refused = { kind: 'refused' as const, message: 'metadata', discreetMessage: 'metadata' }
   assert.equal(outcome(at('169.254.169.254'), undefined, refused, ADMIN), 'host')
   assert.equal(outcome(at('later.example'), undefined, undefined, ADMIN), 'plain')
   const unknown = { kind: 'unreachable' as const, message: 'unknown' }

@@ -1,4 +1,5 @@
 import type { SshGuard, SshVerdict } from '#platform/addresses/ssh-guard.ts'
+import { shownTo } from '#platform/addresses/verdict.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { ServerColumns } from './normalize-server.ts'
 
@@ -35,7 +36,10 @@ export function judgeDestination(
       return { allowLoopback: isGranted || (isLoopback && isInstanceAdmin), errors: {} }
     return { allowLoopback: false, errors: { port: [`can only be changed ${BY_ADMIN}`] } }
   }
-  if (verdict?.kind === 'refused') return { allowLoopback: false, errors: { host: [verdict.message] } }
+  if (verdict?.kind === 'refused') {
+    const { message } = shownTo({ is_instance_admin: isInstanceAdmin }, verdict)
+    return { allowLoopback: false, errors: { host: [message] } }
+  }
   if (!isLoopback || isInstanceAdmin) return { allowLoopback: isLoopback, errors: {} }
   return { allowLoopback: false, errors: { host: [`can only be set to ${host} ${BY_ADMIN}`] } }
 }

@@ -1,12 +1,11 @@
 import ipaddr from 'ipaddr.js'
 import { type AddressRules, checkAddress, parseNetwork } from './check-address.ts'
 import { createResolver, type Lookup, plainHost } from './resolve.ts'
+import { type RefusedHost, refuseHost } from './verdict.ts'
 
-type HostVerdict =
+export type HostVerdict =
   /** What the name resolves to now. A connection must go to one of these addresses and to no other. */
-  | { kind: 'allowed'; addresses: string[] }
-  | { kind: 'refused'; message: string }
-  | { kind: 'unreachable'; message: string }
+  { kind: 'allowed'; addresses: string[] } | RefusedHost | { kind: 'unreachable'; message: string }
 
 export type AddressGuard = { check(host: string): Promise<HostVerdict> }
 
@@ -31,10 +30,8 @@ export function createAddressGuard(options: {
       const rules: AddressRules = { networks, loopback: isLoopback(new URL(options.baseUrl()).hostname) }
       for (const address of addresses) {
         const verdict = checkAddress(address, hosts.has(name) ? withAddress(rules, address) : rules)
-        if (verdict.kind === 'refused') {
-          const shown = address === name ? name : `${name} (${address})`
-          return { kind: 'refused', message: `${shown} may not be reached: ${verdict.reason}.` }
-        }
+        if (verdict.kind === 'refused')
+          return refuseHost(name, address, `may not be reached: ${verdict.reason}.`)
       }
       return { kind: 'allowed', addresses }
     },

@@ -2,6 +2,7 @@
 // machine that Gantry runs on, and what clouds and routers offer to it alone, are not.
 import { checkSshAddress, parseNetwork } from './check-address.ts'
 import { createResolver, type Lookup, plainHost } from './resolve.ts'
+import { type RefusedHost, refuseHost } from './verdict.ts'
 
 export type SshVerdict =
   /**
@@ -9,7 +10,7 @@ export type SshVerdict =
    * them is this machine, which only servers that an instance administrator saved may reach.
    */
   | { kind: 'allowed'; addresses: string[]; isLoopback: boolean }
-  | { kind: 'refused'; message: string }
+  | RefusedHost
   | { kind: 'unreachable'; message: string }
 
 export type SshGuard = {
@@ -30,10 +31,8 @@ export function createSshGuard(options: { targets: readonly string[]; lookup?: L
     let isLoopback = false
     for (const address of addresses) {
       const verdict = checkSshAddress(address, networks)
-      if (verdict.kind === 'refused') {
-        const shown = address === name ? name : `${name} (${address})`
-        return { kind: 'refused', message: `${shown} may not be reached over SSH: ${verdict.reason}` }
-      }
+      if (verdict.kind === 'refused')
+        return refuseHost(name, address, `may not be reached over SSH: ${verdict.reason}`)
       isLoopback ||= verdict.isLoopback
     }
     return { kind: 'allowed', addresses: [...addresses], isLoopback }
