@@ -82,7 +82,7 @@ import { replyToBrokenConnection, replyWithError } from '#platform/http/errors.t
 import { closeConnectionsOnStop } from '#platform/http/graceful-stop.ts'
 import { installBodyParsing } from '#platform/http/json-body.ts'
 import { installOpenApi } from '#platform/http/openapi.ts'
-import { logRequests } from '#platform/http/requests.ts'
+import { forbidStoring, logRequests } from '#platform/http/requests.ts'
 import { errorSchema } from '#platform/http/schemas.ts'
 import { type RecordedRoute, recordRoutes, rejectUnknownRoutes } from '#platform/http/unknown-routes.ts'
 import { createValidatorCompiler } from '#platform/http/validation.ts'
@@ -275,6 +275,7 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
   const { config, db, box, guard, sshGuard, connect, refuseLocal, http, baseUrl, version } = deps
   const { waits, notifications } = deps
   logRequests(app, version, (request) => request.caller?.id ?? null)
+  forbidStoring(app)
   await app.register(helmet, {
     contentSecurityPolicy: {
       useDefaults: false,

@@ -203,7 +203,7 @@ export interface paths {
     put?: never
     /**
      * Sign in with a browser
-     * @description Sets the cookie `gantry_session`, which scripts cannot read. Writes that it authenticates require the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.
+     * @description Sets the cookie `__Host-gantry_session`, over plain HTTP `gantry_session`, which scripts cannot read. Writes that it authenticates require the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.
      */
     post: operations['openSession']
     /**

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import { hashPassword } from '#platform/crypto/passwords.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
 import { type Answer, openTestApp, TEST_BASE_URL } from '#test/support/harness.ts'
@@ -63,11 +62,6 @@ suite('signing in', () => {
     assert.equal(mine.status, 200)
     assert.deepEqual(mine.body, answer.body)
     assert.equal((await request('GET', '/users/me', asking(cookie))).body.id, person.id)
-  })
-
-  test('with https the cookie is Secure', () => {
-    const written = writeSessionCookie({ token: 'gty_at_1', seconds: 60 }, 'https://gantry.test/below')
-    assert.equal(written, 'gantry_session=gty_at_1; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure')
   })
 
   test('an incorrect password sets no cookie, and counts like one of the other login', async () => {
@@ -148,7 +142,7 @@ suite('the life of a session', () => {
     assert.equal(tokenIn(answer), token)
     assert.match(String(answer.headers['set-cookie']), /Max-Age=43(200|199);/)
     assert.ok((await secondsLeft(token)) > 11 * 3_600)
-    assert.equal(answer.headers['cache-control'], 'private, no-cache')
+    assert.equal(answer.headers['cache-control'], 'no-store')
   })
 
   test('is never longer than that of a login, however often it is used', async () => {
@@ -253,6 +247,47 @@ suite('changing something by a cookie', () => {
       assert.equal((await request('GET', '/session', asking(both))).status, 401)
     }
     assert.equal((await request('GET', '/session', asking(`a=b; ${cookie}; c="d"`))).status, 200)
+  })
+})
+
+suite('over https', () => {
+  const secure = openTestApp({ after }, { beside: shared, baseUrl: () => 'https://gantry.test/below' })
+  const cookiesIn = ({ headers }: Answer) => [headers['set-cookie'] ?? []].flat()
+  const FLAGS = 'HttpOnly; SameSite=Strict; Secure'
+  const FORGET_OLD = `gantry_session=; Path=/; Max-Age=0; ${FLAGS}`
+
+  test('no other host of the domain can set the cookie: its name has the prefix __Host-', async () => {
+    const { person, address } = await signIn()
+    const body = { email: person.email, password: PASSWORD }
+    const answer = await (await secure).request('POST', '/session', { body, address })
+    const [written, ...others] = cookiesIn(answer)
+    const [, token] = /^__Host-gantry_session=(gty_at_[^;]+); (.*)$/.exec(written!)!
+    assert.equal(written, `__Host-gantry_session=${token}; Path=/; Max-Age=43200; ${FLAGS}`)
+    assert.deepEqual(others, [FORGET_OLD])
+    const cookie = `__Host-gantry_session=${token}`
+    assert.equal((await (await secure).request('GET', '/session', asking(cookie))).status, 200)
+    const out = await (await secure).request('DELETE', '/session', asking(cookie, OWN))
+    assert.deepEqual(cookiesIn(out), [`__Host-gantry_session=; Path=/; Max-Age=0; ${FLAGS}`, FORGET_OLD])
+  })
+
+  test('a cookie with the earlier name works, and gets the new name when it is renewed', async () => {
+    const { cookie, token } = await signIn()
+    const early = await (await secure).request('GET', '/session', asking(cookie))
+    assert.deepEqual([early.status, cookiesIn(early)], [200, []])
+    await grow(token, { openedAgo: '7 hours', left: '5 hours' })
+    const answer = await (await secure).request('GET', '/session', asking(cookie))
+    const [written, ...others] = cookiesIn(answer)
+    assert.match(written!, new RegExp(`^__Host-gantry_session=${token}; Path=/; Max-Age=43(200|199); `))
+    assert.deepEqual(others, [FORGET_OLD])
+  })
+
+  test('a cookie with the prefix takes precedence, also when it is not valid', async () => {
+    const [mine, planted] = [await signIn(), await signIn()]
+    const both = `${planted.cookie}; __Host-${mine.cookie}`
+    const answer = await (await secure).request('GET', '/users/me', asking(both))
+    assert.equal(answer.body.id, mine.person.id)
+    const ended = `${planted.cookie}; __Host-gantry_session=gty_at_ended`
+    assert.equal((await (await secure).request('GET', '/users/me', asking(ended))).status, 401)
   })
 })
 

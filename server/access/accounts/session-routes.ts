@@ -60,7 +60,7 @@ export const sessionSchema = named(
 export function keepSessionsAlive(app: FastifyInstance, { db, lifetimes, baseUrl }: SessionRoutes): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!isByCookie(request)) return
-    reply.header('cache-control', 'private, no-cache').header('vary', 'Cookie')
+    reply.header('vary', 'Cookie')
     const { id } = callerOf(request).token
     const seconds = await renewCookieSession(db, id, lifetimes)
     if (seconds === undefined) return
@@ -76,7 +76,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
     '/session',
     operation(publicly, 'openSession', 'Sign in with a browser', {
       description:
-        'Sets the cookie `gantry_session`, which scripts cannot read. Writes that it authenticates require the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.',
+        'Sets the cookie `__Host-gantry_session`, over plain HTTP `gantry_session`, which scripts cannot read. Writes that it authenticates require the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.',
       body: loginSchema,
       response: { 200: ref(sessionSchema), ...errorResponses(400, 401, 403, 422, 429) },
     }),
@@ -87,7 +87,6 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       const client = { ...clientOf(request, baseUrl()), kind: 'browser' as const }
       const session = await signInWithPassword(db, request.body, client, lifetimes)
       setSessionCookie(reply, session.token, lifetimes, baseUrl())
-      reply.header('cache-control', 'no-store')
       const [user, is_instance_admin] = await Promise.all([
         loadUser(db, session.userId),
         isInstanceAdmin(db, session.userId),
@@ -102,9 +101,8 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       description: 'The user behind the cookie or token of the request, and when it expires.',
       response: { 200: ref(sessionSchema), ...errorResponses(401) },
     }),
-    async (request, reply) => {
+    async (request) => {
       const { id, is_instance_admin, token } = callerOf(request)
-      reply.header('cache-control', 'no-store')
       const { expires_at } = await db
         .selectFrom('tokens')
         .select('expires_at')

@@ -39,7 +39,6 @@ export async function presentSignedIn(
   userId: number,
   session: StartedSession | null,
 ): Promise<Static<typeof signedInSchema>> {
-  reply.header('cache-control', 'no-store')
   if (session?.kind === 'browser') setSessionCookie(reply, session.token, lifetimes, baseUrl())
   const user = await loadUser(db, userId)
   return session?.kind === 'api' ? { user, ...session.tokens } : { user, ...NO_TOKENS }

@@ -103,7 +103,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     async (request, reply) => {
       const outcome = await createPasswordReset(db, request.params.id, actorOf(request), baseUrl())
       const { url, expires_at } = unwrap(outcome)
-      return reply.code(201).header('cache-control', 'no-store').send({ url, expires_at })
+      return reply.code(201).send({ url, expires_at })
     },
   )
 
@@ -123,10 +123,9 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
         ...errorResponses(400, 403, 422),
       },
     }),
-    async (request, reply) => {
+    async (request) => {
       const found = await findPasswordReset(db, request.body.token)
       if (!found) throw toApiError(NOT_VALID)
-      reply.header('cache-control', 'no-store')
       return { email: found.email, expires_at: found.expires_at }
     },
   )

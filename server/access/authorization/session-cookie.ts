@@ -3,10 +3,13 @@ import type { IncomingHttpHeaders } from 'node:http'
 // The session cookie of a browser, and the CSRF rules for requests that it authenticates. Pure.
 
 const SESSION_COOKIE = 'gantry_session'
+/** With TLS. The prefix keeps other hosts of the same domain from setting it. */
+const HOST_COOKIE = `__Host-${SESSION_COOKIE}`
 
-/** The token in a Cookie header. */
+/** The token in a Cookie header. The name without the prefix is that of plain HTTP, and of earlier releases. */
 export function readSessionCookie(header: string | undefined): string | undefined {
-  return readCookie(header, SESSION_COOKIE)
+  const hasPrefix = header?.split(';').some((part) => part.trim().startsWith(`${HOST_COOKIE}=`))
+  return readCookie(header, hasPrefix ? HOST_COOKIE : SESSION_COOKIE)
 }
 
 /** None when there are several of that name: another host of the same domain may have set one. */
@@ -20,14 +23,16 @@ export function readCookie(header: string | undefined, name: string): string | u
   return values.length === 1 ? values[0] : undefined
 }
 
-/** A Set-Cookie header; without a session it clears the cookie. */
+/** Set-Cookie headers; without a session they clear the cookie. With TLS, one that has the earlier name ends here. */
 export function writeSessionCookie(
   session: { token: string; seconds: number } | null,
   baseUrl: string,
-): string {
+): string[] {
   const { token, seconds } = session ?? { token: '', seconds: 0 }
-  const secure = baseUrl.startsWith('https:') ? '; Secure' : ''
-  return `${SESSION_COOKIE}=${token}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
+  const write = (name: string, value: string, maxAge: number, more = '') =>
+    `${name}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${more}`
+  if (!baseUrl.startsWith('https:')) return [write(SESSION_COOKIE, token, seconds)]
+  return [write(HOST_COOKIE, token, seconds, '; Secure'), write(SESSION_COOKIE, '', 0, '; Secure')]
 }
 
 /** `host` is the one of the request, or the one that a trusted proxy forwarded. */

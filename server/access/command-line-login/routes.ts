@@ -42,7 +42,7 @@ export const commandLineLoginRoutes: FastifyPluginAsyncTypebox<{ db: Database }>
           headers: { 'retry-after': '120' },
         })
       const { code, expires_at } = unwrap(outcome)
-      return reply.code(201).header('cache-control', 'no-store').send({ code, expires_at })
+      return reply.code(201).send({ code, expires_at })
     },
   )
 
@@ -59,10 +59,7 @@ export const commandLineLoginRoutes: FastifyPluginAsyncTypebox<{ db: Database }>
       switch (outcome.kind) {
         case 'done': {
           const user = await loadUser(db, outcome.userId)
-          return reply
-            .code(201)
-            .header('cache-control', 'no-store')
-            .send({ ...outcome.row, user })
+          return reply.code(201).send({ ...outcome.row, user })
         }
         case 'refused':
           throw invalid({ code: [REFUSED] })

@@ -26,7 +26,7 @@ export async function begin(
   const begun = await flow.begin(request, purpose)
   switch (begun.kind) {
     case 'begun':
-      reply.header('set-cookie', begun.cookie).header('cache-control', 'no-store')
+      reply.header('set-cookie', begun.cookie)
       return { url: begun.url }
     case 'too-many':
       throw new ApiError('too_many_requests', 'Too many unfinished sign-ins; wait before you try again.', {

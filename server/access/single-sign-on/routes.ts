@@ -82,7 +82,6 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
     // For browsers, like the pages: every failure is for the sign-in page to explain, so no query is rejected here.
     { config: { access: publicly, notJson: true }, schema: { hide: true } },
     async (request, reply) => {
-      reply.header('cache-control', 'no-store')
       if (readAttemptCookie(request.headers.cookie, baseUrl()))
         reply.header('set-cookie', writeAttemptCookie(null, baseUrl()))
       if (!flow) return reply.redirect(`${baseUrl()}/app/sign-in?problem=sso_unavailable`)

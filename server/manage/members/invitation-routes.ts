@@ -63,10 +63,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = asy
       body: readInvitationBody,
       response: { 200: ref(shownInvitationSchema), ...errorResponses(400, 422) },
     }),
-    async (request, reply) => {
-      reply.header('cache-control', 'no-store')
-      return unwrap(await readInvitation(db, request.body.token)).invitation
-    },
+    async (request) => unwrap(await readInvitation(db, request.body.token)).invitation,
   )
 
   app.post(

@@ -57,6 +57,17 @@ function parseRange(part: string): [range: string, accepted: boolean] {
 }
 
 /**
+ * Answers may carry secrets: no browser and no proxy keeps one, except where a route says otherwise. None of them could
+ * be used again anyway: only files have a version that is compared.
+ */
+export function forbidStoring(app: FastifyInstance): void {
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('cache-control', 'no-store')
+    done()
+  })
+}
+
+/**
  * One wide line per request, and its id in the response. The route is logged, not the URL: a URL can carry the token
  * of a hook. The command line gets the version, so that it can report a mismatch.
  */

@@ -150,7 +150,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, {
   ) {
     const range = await findRange(db, selection, request.query.after)
     if (!range) throw invalid({ after: ['must be the id of an entry'] })
-    reply.type(LINES).header('cache-control', 'no-store').header('x-accel-buffering', 'no')
+    reply.type(LINES).header('x-accel-buffering', 'no')
     if (request.method === 'HEAD') return reply.send()
     const token = tokenOf(request)
     const mayContinue = async () => {

@@ -15,7 +15,7 @@ export function invalidLastEventId(): ApiError {
 
 /** Neither caches nor buffering proxies such as nginx may hold a stream back. */
 export function setStreamHeaders(reply: FastifyReply): FastifyReply {
-  return reply.type(EVENT_STREAM).headers({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+  return reply.type(EVENT_STREAM).header('x-accel-buffering', 'no')
 }
 
 export function onAbort(signal: AbortSignal, call: () => void): void {
