@@ -1549,7 +1549,7 @@ export interface paths {
     }
     /**
      * List the audit entries of accounts and of all organizations
-     * @description Sign-ins, tokens and other changes of accounts, and who changed what in any organization, newest first. Entries are written with the change, never altered, and contain no secrets.
+     * @description Sign-ins, tokens and other changes of accounts, and who changed what in any organization, newest first. Entries are written with the change, never altered, and contain no secrets. Callers without `hook:edit` see the URLs of receivers masked, and not what is sent to them.
      */
     get: operations['listAllAuditEntries']
     put?: never
@@ -1569,7 +1569,7 @@ export interface paths {
     }
     /**
      * Export the audit entries of accounts and of all organizations
-     * @description One JSON object per line, oldest first, in the order in which the changes were committed, up to what is committed when the export begins. To continue later, send the id of the last entry as `after`: no entry is omitted or repeated. If the token or the permission is revoked during the export, the connection is closed before the end of the response. Entries are written with the change, never altered, and contain no secrets.
+     * @description One JSON object per line, oldest first, in the order in which the changes were committed, up to what is committed when the export begins. To continue later, send the id of the last entry as `after`: no entry is omitted or repeated. If the token or the permission is revoked during the export, the connection is closed before the end of the response. Entries are written with the change, never altered, and contain no secrets. Callers without `hook:edit` see the URLs of receivers masked, and not what is sent to them.
      */
     get: operations['exportAllAuditEntries']
     put?: never
@@ -1589,7 +1589,7 @@ export interface paths {
     }
     /**
      * List audit entries
-     * @description Who changed what in an organization, newest first. Entries are written with the change, never altered, and contain no secrets.
+     * @description Who changed what in an organization, newest first. Entries are written with the change, never altered, and contain no secrets. Callers without `hook:edit` see the URLs of receivers masked, and not what is sent to them.
      */
     get: operations['listAuditEntries']
     put?: never
@@ -1609,7 +1609,7 @@ export interface paths {
     }
     /**
      * Export audit entries
-     * @description One JSON object per line, oldest first, in the order in which the changes were committed, up to what is committed when the export begins. To continue later, send the id of the last entry as `after`: no entry is omitted or repeated. If the token or the permission is revoked during the export, the connection is closed before the end of the response. Entries are written with the change, never altered, and contain no secrets.
+     * @description One JSON object per line, oldest first, in the order in which the changes were committed, up to what is committed when the export begins. To continue later, send the id of the last entry as `after`: no entry is omitted or repeated. If the token or the permission is revoked during the export, the connection is closed before the end of the response. Entries are written with the change, never altered, and contain no secrets. Callers without `hook:edit` see the URLs of receivers masked, and not what is sent to them.
      */
     get: operations['exportAuditEntries']
     put?: never

@@ -182,7 +182,7 @@ function urlOf(row: HookRow, { baseUrl, box, mayEdit }: PresentOptions): string 
 }
 
 /** Headers and bodies can contain keys of the receiver: without `hook:edit` only their names are shown. */
-function withoutTexts(settings: HookRow['settings']): HookRow['settings'] {
+export function withoutTexts(settings: HookRow['settings']): HookRow['settings'] {
   const { requests } = settings as RequestSettings
   return {
     ...withoutTextsOf(settings),

@@ -1,3 +1,4 @@
+import type { Caller } from '#access/authorization/caller.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { type AuditSelection, selectEntries } from './filters.ts'
 import { presentEntries } from './list-entries.ts'
@@ -27,23 +28,26 @@ const PAGE = 200
 
 /**
  * One line of JSON for each entry, read from the database at the speed of the client. Before each further page
- * `mayContinue` is called; an export that has lost its access fails, because one that just ended would look complete.
+ * `findAgain` says what the caller may do by now; an export that has lost its access fails, because one that just ended
+ * would look complete.
  */
 export async function* exportEntries(
   db: Database,
   selection: AuditSelection,
   { after, upTo }: ExportRange,
-  mayContinue: () => Promise<boolean>,
+  firstCaller: Caller,
+  findAgain: () => Promise<Caller | undefined>,
 ): AsyncGenerator<string> {
   for (let position = after; position < upTo; ) {
-    if (position !== after && !(await mayContinue())) throw new Error('the access of the caller has ended')
+    const caller = position === after ? firstCaller : await findAgain()
+    if (!caller) throw new Error('the access of the caller has ended')
     const rows = await selectEntries(db, selection)
       .where('position', '>', position)
       .where('position', '<=', upTo)
       .orderBy('position')
       .limit(PAGE)
       .execute()
-    const entries = await presentEntries(db, rows)
+    const entries = await presentEntries(db, caller, rows)
     if (entries.length > 0) yield entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
     position = rows.length < PAGE ? upTo : rows.at(-1)!.position!
   }

@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
-import { instanceAdmin, permissions, tokenOf } from '#access/authorization/enforce.ts'
+import { callerOf, instanceAdmin, permissions, tokenOf } from '#access/authorization/enforce.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { invalid } from '#platform/http/errors.ts'
@@ -19,7 +19,8 @@ export type AuditRoutes = { db: Database; baseUrl: () => string }
 
 const LINES = 'application/x-ndjson'
 
-const ENTRIES = 'Entries are written with the change, never altered, and contain no secrets.'
+const ENTRIES =
+  'Entries are written with the change, never altered, and contain no secrets. Callers without `hook:edit` see the URLs of receivers masked, and not what is sent to them.'
 const EXPORT = `One JSON object per line, oldest first, in the order in which the changes were committed, up to what is committed \
 when the export begins. To continue later, send the id of the last entry as \`after\`: no entry is omitted or repeated. If the \
 token or the permission is revoked during the export, the connection is closed before the end of the response. ${ENTRIES}`
@@ -137,7 +138,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, {
     selection: AuditSelection,
   ) {
     const page = pageOf(request.query)
-    const { items, extent } = await listEntries(db, selection, page)
+    const { items, extent } = await listEntries(db, callerOf(request), selection, page)
     describePage(request, reply, baseUrl(), page, extent)
     return items
   }
@@ -153,10 +154,11 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, {
     reply.type(LINES).header('x-accel-buffering', 'no')
     if (request.method === 'HEAD') return reply.send()
     const token = tokenOf(request)
-    const mayContinue = async () => {
+    const findAgain = async () => {
       const caller = await findCaller(token, request.ip)
-      return caller !== undefined && isAllowed(caller)
+      return caller && isAllowed(caller) ? caller : undefined
     }
-    return reply.send(downloads.start(reply, exportEntries(db, selection, range, mayContinue)))
+    const entries = exportEntries(db, selection, range, callerOf(request), findAgain)
+    return reply.send(downloads.start(reply, entries))
   }
 }
