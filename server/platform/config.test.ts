@@ -30,6 +30,7 @@ const DEFAULTS: Config = {
   oidcGroupsClaim: 'groups',
   oidcGroupRoles: new Map(),
   oidcSignup: false,
+  oidcTrustEmail: false,
   allowTargets: [],
   sshTargets: [],
   trustProxy: [],
@@ -217,6 +218,13 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
       ['false', false],
     ],
     invalid: ['yes'],
+  },
+  oidcTrustEmail: {
+    valid: [
+      ['true', true],
+      ['false', false],
+    ],
+    invalid: ['1'],
   },
   allowTargets: {
     valid: [[' 10.0.0.0/8 , hooks.internal,::1,', ['10.0.0.0/8', 'hooks.internal', '::1']]],

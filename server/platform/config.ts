@@ -145,6 +145,11 @@ export const settings = {
     'Create an account when somebody unknown signs in through the provider',
     false,
   ),
+  oidcTrustEmail: flag(
+    'GANTRY_OIDC_TRUST_EMAIL',
+    'Sign-up also takes email addresses about which the provider does not say whether they are verified',
+    false,
+  ),
   allowTargets: list(
     'GANTRY_ALLOW_TARGETS',
     'Private hosts or CIDRs that outgoing requests may reach, comma-separated',

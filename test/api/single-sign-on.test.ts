@@ -198,8 +198,6 @@ suite('signing in', () => {
   test('sign-up takes an email address that the provider vouches for', async () => {
     for (const claims of [
       { email: undefined },
-      { email_verified: false },
-      { email_verified: 'false' },
       { email: 'ad\u202Emin@example.com' },
       { email: 'ÄDA@example.com' },
       { email: 'no address' },
@@ -209,6 +207,29 @@ suite('signing in', () => {
       assertProblem(await signIn(open, login, address), 'sso_rejected')
       assert.deepEqual((await failuresFrom(open, address))[0]!.after, { method: 'oidc', reason: 'no_email' })
     }
+  })
+
+  test('sign-up takes an email address only if the provider says that it is verified', async () => {
+    for (const email_verified of [undefined, null, false, 'false', 'yes', 1, {}]) {
+      const { login, address } = newcomer({ email_verified })
+      assertProblem(await signIn(open, login, address), 'sso_rejected')
+      const reason = 'unverified_email'
+      assert.deepEqual((await failuresFrom(open, address))[0]!.after, { method: 'oidc', reason })
+    }
+    // Some providers send the word.
+    for (const email_verified of [true, 'true']) {
+      const { login, email } = newcomer({ email_verified })
+      assert.equal((await meBy(open, sessionOf(await signIn(open, login)))).email, email)
+    }
+  })
+
+  test('GANTRY_OIDC_TRUST_EMAIL takes addresses about which the provider says nothing, and no others', async () => {
+    const trusting = { ...environment, GANTRY_OIDC_SIGNUP: 'true', GANTRY_OIDC_TRUST_EMAIL: 'true' }
+    const app = await openTestApp({ after }, { environment: trusting, beside: closed })
+    const { login, email } = newcomer({ email_verified: undefined })
+    assert.equal((await meBy(app, sessionOf(await signIn(app, login)))).email, email)
+    const other = newcomer({ email_verified: false })
+    assertProblem(await signIn(app, other.login, other.address), 'sso_rejected')
   })
 
   test('a name from the provider is stored as one harmless line', async () => {

@@ -78,6 +78,7 @@ export async function startHostileProvider(t: Closer): Promise<HostileProvider> 
       exp: now + 60,
       nonce: provider.nonce,
       email: 'somebody@example.com',
+      email_verified: true,
       ...how.claims,
     }
     switch (url) {
@@ -100,7 +101,7 @@ export async function startHostileProvider(t: Closer): Promise<HostileProvider> 
         return ['token', { access_token: 'access token', token_type: 'bearer', id_token }]
       }
       case '/userinfo':
-        return ['userinfo', { sub: 'somebody', email: 'somebody@example.com' }]
+        return ['userinfo', { sub: 'somebody', email: 'somebody@example.com', email_verified: true }]
       default:
         return [null, {}]
     }

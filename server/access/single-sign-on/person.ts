@@ -2,28 +2,44 @@
 export type Person = {
   issuer: string
   subject: string
-  /** Null when the provider gives none, or one that it has not verified. */
+  /** Null when the provider gives none, or one that is not a plain address. */
   email: string | null
+  /** What the provider says about this exact address; null: nothing. */
+  isEmailVerified: boolean | null
   name: string | null
   groups: string[]
 }
 
-type Claims = { iss: string; sub: string; [claim: string]: unknown }
+type Claims = { [claim: string]: unknown }
+/** What the ID token says, and what the userinfo endpoint does. */
+export type Sources = { idToken: Claims & { iss: string; sub: string }; userinfo: Claims }
 
 const MAX_GROUPS = 1_000
 
 /** Pure. The claims are checked, but their values are whatever people entered at the provider. */
-export function readPerson(claims: Claims, groupsClaim: string): Person {
+export function readPerson({ idToken, userinfo }: Sources, groupsClaim: string): Person {
+  const claims = { ...userinfo, ...idToken }
   const groups = Object.hasOwn(claims, groupsClaim) ? [claims[groupsClaim]].flat() : []
   return {
     issuer: claims.iss,
     subject: claims.sub,
-    // Some providers send the word.
-    email: String(claims.email_verified) === 'false' ? null : readEmail(claims.email),
+    email: readEmail(claims.email),
+    isEmailVerified: isVerified(claims.email, [idToken, userinfo]),
     name: readName(claims.name) ?? readName(claims.preferred_username),
     groups: groups.filter((group) => typeof group === 'string').slice(0, MAX_GROUPS),
   }
 }
+
+/** A claim in one source says nothing about an address that only the other one names. Some providers send words. */
+function isVerified(email: unknown, sources: readonly Claims[]): boolean | null {
+  const answers = sources.filter((claims) => claims.email === email).map(answerOf)
+  const denials = sources.filter((claims) => claims.email === undefined || claims.email === email)
+  if (denials.some((claims) => answerOf(claims) === 'false')) return false
+  return answers.includes('true') || null
+}
+
+const answerOf = ({ email_verified: answer }: Claims) =>
+  typeof answer === 'boolean' || typeof answer === 'string' ? String(answer) : undefined
 
 /** Plain ASCII, as in invitations: nothing invisible, no look-alikes, and one opinion of what is lower case. */
 function readEmail(value: unknown): string | null {

@@ -84,12 +84,12 @@ export function createProvider(settings: ProviderSettings, now: () => number = D
           pkceCodeVerifier: verifier,
           idTokenExpected: true,
         })
-        const claims = tokens.claims()!
+        const idToken = tokens.claims()!
         // Many providers put names and groups only there.
-        const more = configuration.serverMetadata().userinfo_endpoint
-          ? await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+        const userinfo = configuration.serverMetadata().userinfo_endpoint
+          ? await oidc.fetchUserInfo(configuration, tokens.access_token, idToken.sub)
           : {}
-        return { kind: 'identified', person: readPerson({ ...more, ...claims }, settings.groupsClaim) }
+        return { kind: 'identified', person: readPerson({ idToken, userinfo }, settings.groupsClaim) }
       } catch (error) {
         return { kind: isRejection(error) ? 'rejected' : 'unavailable', reason: reasonOf(error) }
       }

@@ -16,7 +16,7 @@ import { createProvider } from './provider.ts'
 import type { SingleSignOnSettings } from './settings.ts'
 import type { SignInDeps } from './sign-in.ts'
 
-export type SingleSignOnRoutes = Omit<SignInDeps, 'signup'> & {
+export type SingleSignOnRoutes = Omit<SignInDeps, 'signup' | 'trustEmail'> & {
   baseUrl: () => string
   passwordLogin: boolean
   /** Null: single sign-on is off. */
@@ -26,7 +26,13 @@ export type SingleSignOnRoutes = Omit<SignInDeps, 'signup'> & {
 export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> = async (app, options) => {
   const { settings, passwordLogin, lifetimes, baseUrl } = options
   const flow =
-    settings && createFlow({ ...options, signup: settings.signup, provider: createProvider(settings) })
+    settings &&
+    createFlow({
+      ...options,
+      signup: settings.signup,
+      trustEmail: settings.trustEmail,
+      provider: createProvider(settings),
+    })
   await app.register(identityRoutes, { ...options, flow })
 
   app.get(

@@ -12,16 +12,18 @@ export type SingleSignOnConfig = Pick<
   | 'oidcGroupsClaim'
   | 'oidcGroupRoles'
   | 'oidcSignup'
+  | 'oidcTrustEmail'
 >
 
-export type SingleSignOnSettings = ProviderSettings & { label: string; signup: boolean }
+export type SingleSignOnSettings = ProviderSettings & { label: string; signup: boolean; trustEmail: boolean }
 
 /** Pure: null when single sign-on is off. The three settings of the client come together or not at all. */
 export function singleSignOnOf(config: SingleSignOnConfig): SingleSignOnSettings | null {
   const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) return null
-  const { oidcGroupsClaim: groupsClaim, oidcLabel: label, oidcSignup: signup } = config
-  return { issuer, clientId, clientSecret, groupsClaim, label, signup }
+  const { oidcGroupsClaim: groupsClaim, oidcLabel: label } = config
+  const { oidcSignup: signup, oidcTrustEmail: trustEmail } = config
+  return { issuer, clientId, clientSecret, groupsClaim, label, signup, trustEmail }
 }
 
 /** Pure: the roles that members of these groups get. */

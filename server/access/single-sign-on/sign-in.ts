@@ -36,6 +36,8 @@ export type SignInDeps = {
   db: Database
   lifetimes: TokenLifetimes
   signup: boolean
+  /** Whether sign-up takes an address about which the provider does not say whether it is verified. */
+  trustEmail: boolean
   /** Gives the account the roles of these groups, and takes those of others; returns what it could not grant. */
   replaceRoles(
     trx: Transaction,
@@ -98,6 +100,8 @@ async function signIn(
   if (known) return open(trx, deps, known, person, client)
   if (!deps.signup) return refuse('sso_no_account', 'no_account')
   if (person.email === null) return refuse('sso_rejected', 'no_email')
+  const isTrusted = person.isEmailVerified ?? deps.trustEmail
+  if (!isTrusted) return refuse('sso_rejected', 'unverified_email')
   const created = await createAccount(trx, person.email, person.name)
   // Two first sign-ins at once: the account that is in the way may be this person's.
   if (!created) {
