@@ -142,6 +142,20 @@ test('a release folder that was removed by hand: unknown, and the next deploy ma
   assert.deepEqual([live.state, live.action.id, live.last_known], ['known', third.id, null])
 })
 
+test('a check from a machine that no worker is on says nothing about a local server without a worker', async () => {
+  const elsewhere = await openRunWorld(all, { roles: ['api'], environment: { GANTRY_WORKER_NAME: 'front' } })
+  await elsewhere.start('worker', { GANTRY_WORKER_NAME: 'm1' })
+  const repository = await makeRepository(all, { files: { version: '0' } })
+  const shop = await elsewhere.makeDeployable({ repository: repository.address })
+  const { id } = await elsewhere.completed(await elsewhere.run(shop.pipelineId))
+  // As it looks from the other machine.
+  await rm(join(shop.bases[0]!, 'current'))
+  const { status } = await elsewhere.ask('POST', `/servers/${shop.serverIds[0]}/check`, {})
+  assert.equal(status, 200)
+  const [live] = (await elsewhere.ask('GET', `/applications/${shop.applicationId}/live`)).body
+  assert.deepEqual([live.state, live.action?.id], ['known', id])
+})
+
 test('a link that was removed: nothing is live', async () => {
   const shop = await makeShop()
   await rm(join(shop.base, 'current'))

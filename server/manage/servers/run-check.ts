@@ -7,6 +7,7 @@ import type { Executor } from '#adapters/executors/executor.ts'
 import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
 import { baseFolder } from '#model/deploy/layout.ts'
 import { checkLive } from '#model/live/check-live.ts'
+import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
@@ -107,7 +108,7 @@ async function connectAndProbe(
   try {
     const result = await probeServer(executor, server.root_directory, within)
     // What it finds is stored; the check itself does not fail because of it.
-    if (result.kind === 'probed') await checkApplications(deps.db, executor, server, within).catch(() => {})
+    if (result.kind === 'probed') await checkApplications(deps, executor, server, within).catch(() => {})
     return result
   } finally {
     // A host may take any time to close the connection; nobody needs to wait for it.
@@ -119,11 +120,13 @@ const TOO_SLOW: ProbeResult = { kind: 'failed', message: 'the server did not ans
 
 /** Of every application that is linked to the server, in the time that is left. */
 async function checkApplications(
-  db: Database,
+  { db, workerName }: ServerCheckDeps,
   executor: Executor,
-  { id: serverId, root_directory }: ServerRow,
+  server: ServerRow,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
 ): Promise<void> {
+  if (!(await isThisMachine(db, server, workerName))) return
+  const { id: serverId, root_directory } = server
   const { rows } = await sql<{ applicationId: number; folder: string }>`
     select app.id as "applicationId", app.folder from application_servers link
     join applications app on app.id = link.application_id and app.deleted_at is null
@@ -133,6 +136,21 @@ async function checkApplications(
     const base = baseFolder(root_directory, folder)
     await checkLive(db, executor, { applicationId, serverId, base }, signal, timeoutMs)
   }
+}
+
+/**
+ * Of a local server: what is on this disk is what it serves only if its workers are here. Without a worker of its own it is
+ * the machine of all that are online.
+ */
+async function isThisMachine(
+  db: Database,
+  { provider_code, worker_name }: ServerRow,
+  workerName: string | undefined,
+): Promise<boolean> {
+  if (provider_code !== 'local' || workerName === undefined) return true
+  if (worker_name !== null) return worker_name === workerName
+  const workers = await readLiveWorkers(db)
+  return workers.length > 0 && workers.every(({ name }) => name === null || name === workerName)
 }
 
 /** Only if no key is pinned yet, and the server still has the address that presented this one. */
