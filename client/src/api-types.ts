@@ -4819,7 +4819,7 @@ export interface components {
        * @description Since when it is unknown; null unless `state` is `unknown`.
        */
       unknown_since: string | null
-      /** @description Why it is unknown; null unless `state` is `unknown`. */
+      /** @description Why it is unknown; null unless `state` is `unknown`, and for callers without `server:view`. */
       unknown_reason: string | null
       /** @description Whether the live commit is, or has among its ancestors, the commit that `contains` names; null when unknown, and without `contains`. */
       contains: boolean | null

@@ -138,6 +138,15 @@ suite('what is live', () => {
     assert.deepEqual(live.commit, { hash: '1'.repeat(40), message: null, url: null })
     const [{ server, releases }] = await ask('releases', member.token)
     assert.deepEqual([server, releases[0].action, releases[0].release_name], [null, null, name('1')])
+    // It may name the address of the server.
+    await db.transaction().execute(async (trx) => {
+      await lockLive(trx, tree.applicationId)
+      const reason = 'The server could not be reached: 192.0.2.1:22 refused the connection.'
+      const disk = { applicationId: tree.applicationId, serverId: one }
+      await storeUnknown(trx, disk, { reason, targetId: null, candidate: null })
+    })
+    const [unknown] = await ask('live', member.token)
+    assert.deepEqual([unknown.state, unknown.unknown_reason], ['unknown', null])
     const stranger = await createTestTree(db)
     for (const path of ['live', 'releases']) {
       const { status } = await api.request('GET', `/applications/${tree.applicationId}/${path}`, {

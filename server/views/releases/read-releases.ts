@@ -70,7 +70,7 @@ export async function readLive(deps: EmbedDeps, viewer: Viewer, id: number): Pro
     last_known: possible(row.unknown?.last),
     candidate: possible(row.unknown?.candidate),
     unknown_since: row.unknown && isoFromPostgres(row.unknown.since),
-    unknown_reason: row.unknown?.reason ?? null,
+    unknown_reason: show.reason(row.unknown?.reason ?? null),
   }))
 }
 
@@ -157,6 +157,8 @@ async function presenter(
   const byId = new Map<number | null, ActionRef>(refs.map((one) => [one.id, one]))
   return {
     server: (server: Server) => (seesServers ? server : null),
+    /** It may name the address of the server. */
+    reason: (reason: string | null) => (seesServers ? reason : null),
     action: (id: number | null) => byId.get(id) ?? null,
     commit: (hash: string | null, commit: Commit | null) => {
       const { message = null, url = null } = (seesActions && commit) || {}

@@ -68,7 +68,10 @@ export const liveReleaseSchema = namedObject('LiveRelease', {
     'What the interrupted run was switching to, which may be live instead; null unless `state` is `unknown`, and when no run was interrupted.',
   ),
   unknown_since: described(TimestampOrNull, 'Since when it is unknown; null unless `state` is `unknown`.'),
-  unknown_reason: TextOrNull({ description: 'Why it is unknown; null unless `state` is `unknown`.' }),
+  unknown_reason: TextOrNull({
+    description:
+      'Why it is unknown; null unless `state` is `unknown`, and for callers without `server:view`.',
+  }),
   contains: Type.Unsafe<boolean | null>({
     type: ['boolean', 'null'],
     description:
