@@ -226,6 +226,17 @@ suite('a revert is interrupted', () => {
   })
 })
 
+test('a connection no longer answers, and the step times out: the server is asked over another one', async () => {
+  const shop = await makeShop('after')
+  const good = await world.completed(await run(shop.pipelineId))
+  const [id] = await park([shop], { timeoutSeconds: 5 })
+  sshd.freezeConnections()
+  await points.release([shop])
+  await world.endedWith('FAILED_REVERTED', id!)
+  assert.equal(await liveRelease(shop.base), good.action_data.release_name)
+  await agrees(shop)
+})
+
 test('a command that wakes up after its switch was settled does not switch', async () => {
   const shop = await makeShop('lock')
   const good = await world.completed(await run(shop.pipelineId))

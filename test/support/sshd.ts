@@ -103,6 +103,10 @@ export async function startSshd(
     dropConnections() {
       for (const pid of descendants(server.process.pid!)) if (isSshd(pid)) kill(pid)
     },
+    /** They stay open, and nothing answers on them any longer. New ones work. */
+    freezeConnections() {
+      for (const pid of descendants(server.process.pid!)) if (isSshd(pid)) kill(pid, 'SIGSTOP')
+    },
     freezeCommands() {
       const frozen = descendants(server.process.pid!).filter((pid) => !isSshd(pid))
       for (const pid of frozen) kill(pid, 'SIGSTOP')

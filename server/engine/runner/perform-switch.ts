@@ -103,39 +103,43 @@ async function settleSwitch(
   step: SwitchStep,
   { interruption, withinMs }: { interruption: Interruption; withinMs: number },
 ): Promise<{ found: Settled; isReached: boolean }> {
-  const { deps, job, run, attempt, newMasker } = target
+  const { deps, job, attempt, newMasker } = target
   await retryOutage(() => attempt.raise(), job.signal)
   const owner = { ...attempt, attempt: attempt.attempt, stepOrder: step.order }
   const log = await openStepLog(deps.db, owner, newMasker, job.signal, { isEmpty: false })
   try {
     await log.line(STARTS[interruption])
     if (interruption === 'connection') await disconnect(target)
-    const reached = target.executor ?? (await connectWithin(target, log, interruption, withinMs))
-    if ('kind' in reached) {
-      const found = { kind: 'unknown' as const, reason: reached.reason }
-      await log.line(describe(found))
-      return { found, isReached: false }
+    for (let repeats = 0; ; repeats++) {
+      const ms = repeats === 0 ? withinMs : CONNECT_MS
+      const reached = target.executor ?? (await connectWithin(target, log, interruption, ms))
+      if ('kind' in reached) {
+        const found = { kind: 'unknown' as const, reason: reached.reason }
+        await log.line(describe(found))
+        return { found, isReached: false }
+      }
+      target.executor = reached
+      const found = await ask(target, reached)
+      // The connection that the switch was sent over may have been dead since then.
+      const asksAgain = found.kind === 'unknown' && found.isLost && interruption !== 'cancellation'
+      if (!asksAgain || repeats >= MAX_REPEATS || job.signal.aborted) {
+        await log.line(describe(found))
+        return { found, isReached: true }
+      }
+      await log.line(`${found.reason} Connecting again.`)
+      await disconnect(target)
     }
-    target.executor = reached
-    run.liveVersion = await retryOutage(() => readVersion(deps.db, diskOf(run)), job.signal)
-    const found = await settle(
-      deps.db,
-      reached,
-      {
-        disk: diskOf(run),
-        base: baseOf(run),
-        targetId: run.targetId,
-        run: runIdOf(run),
-        attempt: attempt.attempt,
-        isRunning: true,
-      },
-      job.signal,
-    )
-    await log.line(describe(found))
-    return { found, isReached: true }
   } finally {
     await log.close()
   }
+}
+
+async function ask({ deps, job, run, attempt }: RunningTarget, executor: Executor): Promise<Settled> {
+  const [disk, base] = [diskOf(run), baseOf(run)]
+  run.liveVersion = await retryOutage(() => readVersion(deps.db, disk), job.signal)
+  const { targetId } = run
+  const owner = { targetId, run: runIdOf(run), attempt: attempt.attempt, isRunning: true }
+  return settle(deps.db, executor, { disk, base, ...owner }, job.signal)
 }
 
 const STARTS: Record<Interruption, string> = {

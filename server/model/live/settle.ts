@@ -26,12 +26,12 @@ export type InterruptedSwitch = {
   isRunning: boolean
 }
 
-/** `before`: what was live before this run. */
+/** `before`: what was live before this run. `isLost`: the connection was lost, so that another one may bring an answer. */
 export type Settled =
   | { kind: 'this-run'; releaseName: string; before: string | null }
   | { kind: 'other'; releaseName: string }
   | { kind: 'nothing' }
-  | { kind: 'unknown'; reason: string }
+  | { kind: 'unknown'; reason: string; isLost?: boolean }
 
 /**
  * Asks the server, and stores what it serves. After this, no earlier command of the run can switch. What a run that
@@ -45,7 +45,7 @@ export async function settle(
 ): Promise<Settled> {
   const version = await retryOutage(() => readVersion(db, disk), signal)
   const asked = await askServer(executor, settleRelease(base, { run, number: attempt }), signal)
-  if (asked.kind === 'failed') return { kind: 'unknown', reason: asked.reason }
+  if (asked.kind === 'failed') return { ...asked, kind: 'unknown' }
   const { reading } = asked
   const interrupted = { targetId, isRunning }
   const { verdict } = await retryOutage(
@@ -69,7 +69,7 @@ const WITHIN_MS = 75_000
 const MAX_OUTPUT = 64 * 1024
 const MAX_REASON = 500
 
-export type Asked = { kind: 'read'; reading: LiveReading } | { kind: 'failed'; reason: string }
+export type Asked = { kind: 'read'; reading: LiveReading } | { kind: 'failed'; reason: string; isLost: boolean }
 
 /** Runs a command that prints what is live. */
 export async function askServer(
@@ -94,7 +94,8 @@ export async function askServer(
   })
   const output = Buffer.concat(chunks).toString()
   const reading = end.kind === 'exited' && end.code === 0 ? parseLive(output) : undefined
-  return reading ? { kind: 'read', reading } : { kind: 'failed', reason: failure(end, output) }
+  if (reading) return { kind: 'read', reading }
+  return { kind: 'failed', reason: failure(end, output), isLost: end.kind === 'unreachable' }
 }
 
 /** The last line of a command that failed says why. */
