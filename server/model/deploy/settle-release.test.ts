@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { activateRelease } from './activate-new-release.ts'
@@ -22,6 +22,8 @@ import { parseLive } from './live-reading.ts'
 import { revertRelease } from './revert-release.ts'
 import { readLive, settleRelease } from './settle-release.ts'
 import { LOCK_LOST } from './shell.ts'
+
+const NOBODY = 65_534
 
 /** The run `a` has deployed, and `b` has fetched what it is about to activate. */
 async function aboutToSwitch(t: TestContext) {
@@ -192,4 +194,23 @@ test('on a full disk, the run that has the lock keeps it, and another one does n
   await demand(takeLock(base, attempt('c')))
   assert.equal((await run(full(attempt('b', 3)))).code, 1)
   assert.match(await attemptsIn(base), /c 1\n$/)
+})
+
+test('a folder that the account cannot enter says nothing, and not that nothing is live', async (t) => {
+  const { base } = await aboutToSwitch(t)
+  const uid = process.getuid!() === 0 ? NOBODY : undefined
+  for (const closed of [base, join(base, '..')]) {
+    await chmod(closed, 0o600)
+    for (const command of [readLive(base), settleRelease(base, attempt('b', 2))]) {
+      const { code, output } = await run(command, { uid })
+      assert.equal(parseLive(output), undefined)
+      assert.deepEqual([code, /cannot open/.test(output)], [1, true], output)
+    }
+    await chmod(closed, 0o755)
+  }
+})
+
+test('where the application was never deployed, nothing is live', async (t) => {
+  const base = join(await makeBase(t), 'never', 'deployed')
+  assert.deepEqual(parseLive(await demand(readLive(base))), { kind: 'nothing' })
 })

@@ -32,9 +32,12 @@ read_mark() {
   [[ $line =~ ^([A-Za-z0-9._-]+)\\ ([A-Za-z0-9._-]+)$ ]] || return 0
   mark_run=\${BASH_REMATCH[1]} mark_before=\${BASH_REMATCH[2]}
 }
-# What current is, for \`parseLive\`: nothing, a release with its mark, or a broken link.
+# What current is, for \`parseLive\`: nothing, a release with its mark, or a broken link. What the account cannot see may
+# be there.
 print_live() {
-  local current=$GANTRY_BASE/current name mark=missing
+  local current=$GANTRY_BASE/current name mark=missing folder=$GANTRY_BASE
+  while [[ ! -d $folder && -n $folder ]]; do folder=\${folder%/*}; done
+  [[ -x \${folder:-/} ]] || fail "The account $(id -un 2>/dev/null || id -u) cannot open $folder: give it access there."
   if [[ ! -L $current ]]; then
     if [[ -e $current ]]; then say '${LIVE}broken not-a-link'; else say '${LIVE}nothing'; fi
     return 0
