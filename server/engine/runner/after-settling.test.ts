@@ -23,7 +23,7 @@ const EXPECTED: Record<Switch, Record<keyof typeof FOUND, Continuation[]>> = {
     unknown: ['end', 'end', 'end', 'end'],
   },
   'revert-release': {
-    'this run': ['repeat', 'repeat', 'end', 'end'],
+    'this run': ['repeat', 'repeat', 'end-activated', 'end-activated'],
     'the one before': ['complete', 'complete', 'complete', 'complete'],
     'a third one': ['end', 'end', 'end', 'end'],
     nothing: ['end', 'end', 'end', 'end'],

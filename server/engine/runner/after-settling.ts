@@ -34,6 +34,6 @@ export function afterSettling(
     if (found.kind === 'this-run') return continues ? 'complete' : 'end-activated'
     return continues ? 'repeat' : 'end'
   }
-  if (found.kind === 'this-run') return continues ? 'repeat' : 'end'
+  if (found.kind === 'this-run') return continues ? 'repeat' : 'end-activated'
   return found.kind === 'other' && (before === null || found.releaseName === before) ? 'complete' : 'end'
 }
