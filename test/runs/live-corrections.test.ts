@@ -37,7 +37,7 @@ async function makeShop({ deploys = 2, keep = 5 } = {}) {
     assert.deepEqual([status, body.ok], [200, true], JSON.stringify(body))
   }
   /** As a run that ended in the middle of its switch leaves it. */
-  const forget = (candidate: { id: number; release: string }) =>
+  const forget = (candidate: { id: number; release: string }, targetId: number | null = null) =>
     db.transaction().execute(async (trx) => {
       await lockLive(trx, shop.applicationId)
       await storeUnknown(
@@ -45,7 +45,7 @@ async function makeShop({ deploys = 2, keep = 5 } = {}) {
         { applicationId: shop.applicationId, serverId },
         {
           reason: 'The run ended during the switch.',
-          targetId: null,
+          targetId,
           candidate: { actionId: candidate.id, releaseName: candidate.release, commitSha: null },
         },
       )
@@ -175,6 +175,26 @@ test('an unknown server is asked until it is known, and that is in the audit log
     entries.map(({ verb, after }) => [verb, after.live]),
     [['settled', second!.release]],
   )
+})
+
+test('while a server answers without saying what is live, the reason is its own', async () => {
+  const shop = await makeShop()
+  const second = shop.runs[1]!
+  const attempts = join(shop.base, '.gantry', 'attempt')
+  await rename(attempts, `${attempts}.away`)
+  await mkdir(attempts)
+  const { id: targetId } = await db
+    .selectFrom('targets')
+    .select('id')
+    .where('action_id', '=', second.id)
+    .executeTakeFirstOrThrow()
+  await shop.forget(second, targetId)
+  await until('the reason is that of the server', 20_000, async () =>
+    /^Cannot write .*attempt/.test((await shop.live()).unknown_reason),
+  )
+  await rm(attempts, { recursive: true })
+  await rename(`${attempts}.away`, attempts)
+  await until('it is known again', 20_000, async () => (await shop.live()).state === 'known')
 })
 
 test('one that was unlinked is not asked, and is when it is linked again', async () => {

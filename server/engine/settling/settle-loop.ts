@@ -60,7 +60,8 @@ export function startSettling(options: SettlingOptions): { stop(): Promise<void>
     if (connection.kind === 'cancelled') return
     try {
       const base = baseFolder(server.root_directory, folder)
-      await checkLive(db, connection.executor, { ...disk, base }, signal)
+      const reason = await checkLive(db, connection.executor, { ...disk, base }, signal)
+      if (reason !== null && !signal.aborted) await storeReason(db, disk, reason)
     } finally {
       await connection.executor.close()
     }

@@ -9,7 +9,8 @@ import { storeReading } from './store-reading.ts'
 
 /**
  * Reads what a server serves, and corrects the record if it differs; settles an interrupted switch whose run has ended. One
- * whose run continues is left to that. Nothing is thrown or stored when the server does not answer.
+ * whose run continues is left to that. Nothing is thrown or stored when the server does not answer: returns why; null
+ * otherwise.
  */
 export async function checkLive(
   db: Database,
@@ -17,17 +18,18 @@ export async function checkLive(
   { base, ...disk }: Disk & { base: string },
   signal: AbortSignal,
   timeoutMs?: number,
-): Promise<void> {
+): Promise<string | null> {
   const interrupted = await retryOutage(() => raiseEnded(db, disk), signal)
-  if (interrupted === 'continues') return
+  if (interrupted === 'continues') return null
   if (interrupted) {
-    await settle(db, executor, { disk, base, ...interrupted, isRunning: false }, signal)
-    return
+    const found = await settle(db, executor, { disk, base, ...interrupted, isRunning: false }, signal)
+    return found.kind === 'unknown' ? found.reason : null
   }
   const version = await retryOutage(() => readVersion(db, disk), signal)
   const asked = await askServer(executor, readLive(base), signal, timeoutMs)
-  if (asked.kind === 'read')
-    await retryOutage(() => storeReading(db, { ...disk, reading: asked.reading, version }), signal)
+  if (asked.kind === 'failed') return asked.reason
+  await retryOutage(() => storeReading(db, { ...disk, reading: asked.reading, version }), signal)
+  return null
 }
 
 type Ended = { targetId: number; run: string; attempt: number }
