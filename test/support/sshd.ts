@@ -30,6 +30,8 @@ export type Sshd = {
   start(): Promise<void>
   /** Ends its connections, and leaves what they have started to itself. */
   dropConnections(): void
+  /** Connections stay open, and nothing answers on them any longer. New ones work. */
+  freezeConnections(): void
   /** Stops everything that its connections have started, until `wake`, which resolves when all of it has ended. */
   freezeCommands(): { wake(): Promise<void> }
 }
@@ -103,7 +105,6 @@ export async function startSshd(
     dropConnections() {
       for (const pid of descendants(server.process.pid!)) if (isSshd(pid)) kill(pid)
     },
-    /** They stay open, and nothing answers on them any longer. New ones work. */
     freezeConnections() {
       for (const pid of descendants(server.process.pid!)) if (isSshd(pid)) kill(pid, 'SIGSTOP')
     },

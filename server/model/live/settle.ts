@@ -69,7 +69,9 @@ const WITHIN_MS = 75_000
 const MAX_OUTPUT = 64 * 1024
 const MAX_REASON = 500
 
-export type Asked = { kind: 'read'; reading: LiveReading } | { kind: 'failed'; reason: string; isLost: boolean }
+export type Asked =
+  | { kind: 'read'; reading: LiveReading }
+  | { kind: 'failed'; reason: string; isLost: boolean }
 
 /** Runs a command that prints what is live. */
 export async function askServer(
