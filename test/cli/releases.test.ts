@@ -93,6 +93,7 @@ suite('releases', () => {
     assert.equal((await gantry(words)).stdout, `${releaseOf('2')}\n${releaseOf('1')}\n`)
     await deploy('2', [two])
     assert.equal((await gantry(words)).stdout, `${releaseOf('1')}\n`)
+    await deploy('1', [two])
   })
 
   test('a server where it is unknown, in `live` and in `status`', async () => {

@@ -48,8 +48,9 @@ async function openDisk(t: TestContext) {
     print: (text: string) => void lines.push(text),
     async run(): Promise<string> {
       const namespaces = process.getuid!() === 0 ? '-m' : '-rm'
-      const script = lines.map((line) => `${line} || exit 1`).join('\n')
-      const { stdout } = await promisify(execFile)('unshare', [namespaces, '/bin/bash', '-c', script]).catch(
+      const script = join(folder, 'script')
+      await writeFile(script, lines.map((line) => `${line} || exit 1`).join('\n'))
+      const { stdout } = await promisify(execFile)('unshare', [namespaces, '/bin/bash', script]).catch(
         ({ stdout, stderr }) => assert.fail(`${stdout}\n${stderr}`),
       )
       return stdout
