@@ -272,6 +272,8 @@ const ROWS: Record<string, string> = {
   releases_on_disk: `insert into releases_on_disk select a.id, '20260101000000-aaaaaaa', s.id from applications a, servers s limit 1`,
   live_releases: `insert into live_releases select a.id, s.id, (select min(id) from actions), '20260101000000-aaaaaaa'
     from applications a, servers s limit 1`,
+  unknown_live_releases: `insert into unknown_live_releases (application_id, server_id, reason)
+    select a.id, s.id, 'The run ended during the switch.' from applications a, servers s limit 1`,
   action_changes: `insert into action_changes select min(id), '', null, null, null, '{1}', '{"rewritten": false}' from actions`,
   retention_progress: 'insert into retention_progress select id, 1 from environments limit 1',
   credential_uses: 'insert into credential_uses select id, 1 from credentials limit 1',
