@@ -115,7 +115,7 @@ async function applyWithin(
   return { kind: 'applied', plan: planned.plan, hooks, stopped }
 }
 
-/** The hooks that can no longer send, because their tokens may go to their providers only; as far as the caller may see them. */
+/** The hooks that can no longer send, because their tokens may go to their providers only. Only those that the caller can view. */
 async function stoppedBy(trx: Transaction, caller: Caller, { changes }: Plan): Promise<TokenHook[]> {
   const stopped: TokenHook[] = []
   for (const { stored, fields } of changes) {

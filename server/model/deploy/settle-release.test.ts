@@ -23,7 +23,7 @@ import { revertRelease } from './revert-release.ts'
 import { readLive, settleRelease } from './settle-release.ts'
 import { LOCK_LOST } from './shell.ts'
 
-const NOBODY = 65_534
+const UNPRIVILEGED_UID = 65_534
 
 /** The run `a` has deployed, and `b` has fetched what it is about to activate. */
 async function aboutToSwitch(t: TestContext) {
@@ -118,7 +118,7 @@ test('a late revert does not switch either, whether or not its run is listed', a
   }
 })
 
-test('an older attempt that settles late is told so', async (t) => {
+test('an older attempt that settles late finds that a later one was here', async (t) => {
   const { base } = await aboutToSwitch(t)
   await settle(base, attempt('b', 4))
   assert.equal((await run(settleRelease(base, attempt('b', 3)))).code, LOCK_LOST)
@@ -198,7 +198,7 @@ test('on a full disk, the run that has the lock keeps it, and another one does n
 
 test('a folder that the account cannot enter says nothing, and not that nothing is live', async (t) => {
   const { base } = await aboutToSwitch(t)
-  const uid = process.getuid!() === 0 ? NOBODY : undefined
+  const uid = process.getuid!() === 0 ? UNPRIVILEGED_UID : undefined
   for (const closed of [base, join(base, '..')]) {
     await chmod(closed, 0o600)
     for (const command of [readLive(base), settleRelease(base, attempt('b', 2))]) {
