@@ -17,13 +17,12 @@ export async function findDeliveries(
   environmentIds: readonly number[],
 ): Promise<OverviewDeliveries> {
   const ofHooks = sql`h.environment_id = any(${environmentIds}::bigint[]) and h.type = 'outgoing' and h.deleted_at is null`
-  const [failing, pending, failed_last_day, failed] = await Promise.all([
+  const [failing, counts, failed] = await Promise.all([
     findFailing(db, ofHooks),
-    countDeliveries(db, ofHooks, sql`d.state = 'pending'`),
-    countDeliveries(db, ofHooks, FAILED_LAST_DAY),
+    countDeliveries(db, ofHooks),
     findFailed(db, ofHooks),
   ])
-  return { failing, pending, failed_last_day, failed }
+  return { failing, ...counts, failed }
 }
 
 async function findFailed(db: Database, ofHooks: RawBuilder<unknown>): Promise<FailedNotification[]> {
@@ -59,14 +58,17 @@ async function findFailing(db: Database, ofHooks: RawBuilder<unknown>): Promise<
   }))
 }
 
+/** How many deliveries wait, and how many failed within a day. */
 async function countDeliveries(
   db: Database,
   ofHooks: RawBuilder<unknown>,
-  condition: RawBuilder<unknown>,
-): Promise<number> {
-  const { rows } = await sql<{ found: number }>`
-    select count(*) as found from (
-      select from hooks h join deliveries d on d.hook_id = h.id where ${ofHooks} and ${condition}
-      limit ${COUNT_LIMIT}::bigint) as counted`.execute(db)
-  return rows[0]!.found
+): Promise<{ pending: number; failed_last_day: number }> {
+  const count = (condition: RawBuilder<unknown>) => sql`(select count(*) from (
+    select from hooks h join deliveries d on d.hook_id = h.id where ${ofHooks} and ${condition}
+    limit ${COUNT_LIMIT}::bigint) as counted)`
+  const { rows } = await sql<{ pending: number; failed_last_day: number }>`
+    select ${count(sql`d.state = 'pending'`)} as pending, ${count(FAILED_LAST_DAY)} as failed_last_day`.execute(
+    db,
+  )
+  return rows[0]!
 }
