@@ -22,8 +22,10 @@ import { withQueryTimeout } from '#platform/database/client.ts'
 import { type ConnectionSettings, checkDatabase, openDatabase } from '#platform/database/connect.ts'
 import type { EmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { openListener } from '#platform/database/listen.ts'
+import { createLockReport } from '#platform/database/lock-waits.ts'
 import { migrate } from '#platform/database/migrate.ts'
 import { preflight } from '#platform/database/preflight.ts'
+import { reserveConnection } from '#platform/database/reserve-connection.ts'
 import { watchSchema } from '#platform/database/schema-watch.ts'
 import { listDeadLetters } from '#platform/queue/dead-letters.ts'
 import { jobs } from '#platform/queue/jobs.ts'
@@ -34,6 +36,8 @@ import { buildApp } from './app.ts'
 import { startWork, type Work } from './work.ts'
 
 const LISTENERS = 1
+/** One for health checks and metrics, one for the heartbeats of a worker. */
+const RESERVED = { api: 1, worker: 2, all: 2 }
 /** For health checks, which ask often and must not pile up. */
 const CHECK_MS = 2_000
 /** Prometheus waits for ten seconds. */
@@ -61,9 +65,12 @@ export async function startService(
     log.warn({ part, reason: error.message }, 'background error')
 
   const { settings, databaseUid } = await provideDatabase(config, say, embedded, resources)
+  const reserved = await reserveConnection(settings, { onIdleError: reportError('health') })
+  resources.defer(() => reserved.close())
   const database = openDatabase(settings, {
     max: config.databaseConnections,
     onIdleError: reportError('database'),
+    onWait: createLockReport(reserved.db, log, reportError('database')),
   })
   resources.defer(() => database.close())
   const { db } = database
@@ -125,6 +132,7 @@ export async function startService(
     work = await startWork({
       config,
       db,
+      settings,
       box,
       listener,
       queue,
@@ -149,11 +157,11 @@ export async function startService(
   const isQueueWorking = async () => !isStopping && (await probe.isWorking())
   const health = {
     refusal: schema.problem,
-    checkDatabase: () => withQueryTimeout(CHECK_MS, () => checkDatabase(db)),
+    checkDatabase: () => withQueryTimeout(CHECK_MS, () => checkDatabase(reserved.db)),
     isQueueWorking,
     metrics: () =>
       metrics.read({
-        installation: () => withQueryTimeout(SCRAPE_MS, () => readInstallation(db, queue)),
+        installation: () => withQueryTimeout(SCRAPE_MS, () => readInstallation(reserved.db, queue)),
         process: async () => ({
           isReady: schema.problem() === null && (await isQueueWorking()),
           pool: poolState(),
@@ -257,5 +265,5 @@ async function provideDatabase(
 /** How many this process opens at most. */
 function connectionsOf({ role, databaseConnections }: Config): number {
   const forCalls = role === 'worker' ? 0 : CALL_CONNECTIONS
-  return databaseConnections + forCalls + QUEUE_CONNECTIONS + LISTENERS
+  return databaseConnections + forCalls + QUEUE_CONNECTIONS + LISTENERS + RESERVED[role]
 }

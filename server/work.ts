@@ -23,8 +23,9 @@ import { pruneOldData } from '#ops/retention/prune.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { Config } from '#platform/config.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
+import { reserveConnection } from '#platform/database/reserve-connection.ts'
 import type { JobHandlers } from '#platform/queue/handler.ts'
 import { type JobName, TARGETS_JOB } from '#platform/queue/jobs.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
@@ -41,6 +42,7 @@ const MAX_DELIVERY_GRACE_MS = 8_000
 export type WorkDeps = {
   config: Config
   db: Database
+  settings: ConnectionSettings
   box: SecretBox
   listener: Listener
   queue: Queue
@@ -64,6 +66,8 @@ export async function startWork(deps: WorkDeps) {
   // With the embedded database there is one worker, and its host name may change with every start.
   const workerName = config.databaseUrl === undefined ? undefined : config.workerName
   const handlers = await createHandlers(deps, workerName)
+  const heartbeats = await reserveConnection(deps.settings, { onIdleError: onError('workers') })
+  resources.defer(() => heartbeats.close())
 
   let worker: Worker | undefined
   let isDrained = false
@@ -76,7 +80,7 @@ export async function startWork(deps: WorkDeps) {
   }
   const place = () => placeWaiting(db, enqueue.targets, onError('scheduling'), deps.metrics.onMoves)
 
-  const heartbeat = await startHeartbeat(db, {
+  const heartbeat = await startHeartbeat(heartbeats.db, {
     name: workerName ?? null,
     version: VERSION,
     capacity: config.targetsPerWorker,
@@ -98,6 +102,7 @@ export async function startWork(deps: WorkDeps) {
 
   const running = await startWorker({
     queue: deps.queue,
+    heartbeats: heartbeats.db,
     listener,
     handlers,
     consumers: {

@@ -108,7 +108,7 @@ test('the database goes away for 30 s: every job that was waiting or running run
       if (runs.size >= 100) firstDone.resolve()
     },
   }
-  const worker = await startWorker({ queue, listener, handlers, log })
+  const worker = await startWorker({ queue, heartbeats: queue.db, listener, handlers, log })
   const payloads = Array.from({ length: JOBS }, (_, number) => ({ number }))
   await queue.db.transaction().execute((trx) => queue.enqueue(trx, 'test.count', payloads))
   await firstDone.promise

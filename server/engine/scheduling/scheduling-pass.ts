@@ -9,6 +9,7 @@ import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { LiveWorker } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
+import { RELEASE_WHEN_SILENT } from '#platform/database/release-when-silent.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
 import { notePass } from './committed-moves.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
@@ -27,7 +28,7 @@ export async function lockScheduling(trx: Transaction, environmentIds: readonly 
 async function lockEnvironment(trx: Transaction, id: number): Promise<string> {
   const { rows } = await sql<{ at: string }>`
     with locked as materialized (
-      select pg_advisory_xact_lock(hashtextextended('scheduling ' || ${id}::bigint, 0))
+      select pg_advisory_xact_lock(hashtextextended('scheduling ' || ${id}::bigint, 0)), ${RELEASE_WHEN_SILENT}
     )
     select clock_timestamp()::timestamptz(3) as at from locked`.execute(trx)
   return rows[0]!.at

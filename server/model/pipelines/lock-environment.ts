@@ -1,4 +1,5 @@
 import type { Transaction } from '#platform/database/connect.ts'
+import { RELEASE_WHEN_SILENT } from '#platform/database/release-when-silent.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 
@@ -19,6 +20,7 @@ export function lockEnvironment(
     .select(['projects.organization_id', 'environments.project_id', 'environments.id as environment_id'])
     .where('environments.id', '=', environmentId)
     .where('environments.deleted_at', 'is', null)
+    .where(RELEASE_WHEN_SILENT, 'is not', null)
     .forNoKeyUpdate('environments')
     .executeTakeFirst()
 }

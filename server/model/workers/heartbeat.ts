@@ -52,7 +52,8 @@ export async function startHeartbeat(db: Database, options: HeartbeatOptions) {
       isDraining = draining
       options.onDraining?.(draining)
     }
-    if (appeared) await options.onOnline?.()
+    // It may have to wait for others. The next heartbeat must not.
+    if (appeared) void options.onOnline?.().catch(options.onError)
   }
   const next = () => {
     last = last.then(beat).catch(options.onError)

@@ -17,6 +17,7 @@ import {
 export const QUERY_TIMEOUT_MS = 35_000
 const SETUP_TIMEOUT_MS = 3_000
 const KEEPALIVE_MS = 5_000
+const LONG_WAIT_MS = 2_000
 
 const MAX_STATEMENTS = 500
 
@@ -52,6 +53,8 @@ export type Config = pg.ClientConfig & {
   queryTimeoutMs?: number
   /** It could not be opened, or was lost. */
   onFailure?: () => void
+  /** A statement of this session has not been answered for two seconds. */
+  onWait?: (session: Session) => void
 }
 
 // What `pg` keeps in its clients, and its types do not mention.
@@ -141,7 +144,9 @@ export class Client extends pg.Client {
     const commits = this.#mayCommit(query)
     // Examined before `pg` goes on: after a timeout it would close the connection, which we reset.
     const send = (done: Callback) => {
+      const waiting = this.#expectAnswer()
       super.query(config, ((error, result) => {
+        clearTimeout(waiting)
         if (parameters) parameters.length = 0
         done(error ? this.#examine(error, commits) : error, result)
       }) as Callback)
@@ -154,6 +159,11 @@ export class Client extends pg.Client {
       Error.captureStackTrace(error)
       throw error
     })
+  }
+
+  #expectAnswer(): NodeJS.Timeout | undefined {
+    const { onWait } = this.#config
+    return onWait && setTimeout(() => this.session && onWait(this.session), LONG_WAIT_MS).unref()
   }
 
   /** Whether this statement, once it is sent, may leave something committed. */

@@ -45,7 +45,7 @@ export function openDatabase(
     /** Connections that are idle for longer are closed. */
     idleMs?: number
     onIdleError: (error: Error) => void
-  } & Pick<Config, 'session' | 'queryTimeoutMs'>,
+  } & Pick<Config, 'session' | 'queryTimeoutMs' | 'onWait'>,
 ) {
   const { max = 10, pipelineWithinMs } = options
   let failures = 0
@@ -55,6 +55,7 @@ export function openDatabase(
     application_name: 'gantry',
     session: options.session,
     queryTimeoutMs: options.queryTimeoutMs,
+    onWait: options.onWait,
     pipeline: pipelineWithinMs !== undefined,
     onFailure: () => {
       failures += 1

@@ -29,6 +29,12 @@ const SETTINGS: SessionSettings = {
   jit: 'off',
 }
 
+/**
+ * Over TCP, the server finds out within eleven seconds that a machine is gone. A socket reads these back as 0, and behind a
+ * pooler they are between it and the server: they are not verified.
+ */
+const KEEPALIVES = `('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '2'), ('tcp_keepalives_count', '3')`
+
 /** For work that takes as long as it takes. */
 export const WITHOUT_TIMEOUTS: SessionSettings = {
   statement_timeout: '0',
@@ -48,8 +54,12 @@ export function setSession(different: SessionSettings): string {
     select name, wanted, set_config(name, wanted, false) as value, pg_backend_pid() as pid,
       (select backend_start::text from pg_stat_activity where pid = pg_backend_pid()) as started_at,
       current_setting('synchronous_standby_names') <> '' as waits_for_standby,
-      ${WRITABILITY}
-    from (values ${wanted}) as settings (name, wanted) where current_setting(name, true) is not null`
+      keepalives.set as keepalives, ${WRITABILITY}
+    from (values ${wanted}) as settings (name, wanted), (
+      select count(set_config(name, value, false)) as set from (values ${KEEPALIVES}) as keepalive (name, value)
+      where inet_client_addr() is not null
+    ) as keepalives
+    where current_setting(name, true) is not null`
 }
 
 export type SessionRow = {

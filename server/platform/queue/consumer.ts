@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
-import type { Job } from 'pg-boss'
+import { fromKysely, type Job } from 'pg-boss'
 import type { Attempt, WorkerDeps } from './core.ts'
 import { fetchJobs } from './fetch-jobs.ts'
 import { affectedIds, createContext, type JobHandler } from './handler.ts'
@@ -135,7 +135,7 @@ export function startConsumer(
   async function sendHeartbeat(): Promise<void> {
     const attempts = [...[...running.values()].map((one) => one.attempt), ...outcomes.pending()]
     if (attempts.length === 0) return
-    const touch = () => queue.boss.touch(job, attempts)
+    const touch = () => queue.boss.touch(job, attempts, { db: fromKysely(deps.heartbeats) })
     const owned = new Set(affectedIds(await retry(`heartbeat ${job}`, touch, finished.signal)))
     for (const { id, retryCount } of attempts) {
       const entry = running.get(id)

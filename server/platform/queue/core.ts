@@ -48,6 +48,8 @@ export type Log = Record<'debug' | 'info' | 'warn' | 'error', (fields: object, m
 /** What the parts of one worker share. */
 export type WorkerDeps = {
   queue: QueueCore
+  /** Over which heartbeats are sent. */
+  heartbeats: Database
   retry: OutageRetrier
   log: Log
   timings: WorkerTimings

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { fromKysely } from 'pg-boss'
 import type { Transaction } from '#platform/database/connect.ts'
+import { RELEASE_WHEN_SILENT } from '#platform/database/release-when-silent.ts'
 import type { Attempt, QueueCore } from './core.ts'
 import type { JobCatalog, JobName, JobPayload, Jobs } from './jobs.ts'
 
@@ -53,7 +54,7 @@ export function createContext(
   // A weaker lock than one on the row as a whole: heartbeats pass, also while `trx` waits for something else. Fetching
   // still skips the row, so that no other attempt starts before `trx` has ended.
   const held = sql`
-    select 1 from queue.job
+    select ${RELEASE_WHEN_SILENT} from queue.job
     where name = ${job} and id = ${attempt.id} and retry_count = ${attempt.retryCount} and state = 'active'
     for key share`
   return {

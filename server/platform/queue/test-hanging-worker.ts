@@ -6,8 +6,10 @@ import { startWorker } from './worker.ts'
 
 const settings = JSON.parse(process.env.SETTINGS!)
 const silent = () => {}
+const queue = await openQueue({ settings, onError: silent, catalog: testJobs })
 await startWorker({
-  queue: await openQueue({ settings, onError: silent, catalog: testJobs }),
+  queue,
+  heartbeats: queue.db,
   listener: await openListener(settings, { onError: silent }),
   handlers: {
     'test.count': async () => {

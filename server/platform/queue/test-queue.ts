@@ -82,6 +82,7 @@ export async function createTestQueue(t: TestContext): Promise<TestQueue> {
       cleanups.push(listener.close)
       const worker = await startWorker({
         queue,
+        heartbeats: queue.db,
         listener,
         handlers,
         log,

@@ -1,3 +1,4 @@
+import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { createOutageRetrier } from '#platform/database/outages.ts'
 import { type Consumer, type ConsumerOptions, startConsumer } from './consumer.ts'
@@ -13,6 +14,8 @@ export type Worker = Awaited<ReturnType<typeof startWorker>>
 /** Runs the jobs that this process has handlers for. */
 export async function startWorker<Catalog extends JobCatalog = Jobs>(options: {
   queue: Queue<Catalog>
+  /** Over which heartbeats are sent: a connection that nothing else keeps busy. */
+  heartbeats: Database
   listener: Listener
   handlers: JobHandlers<Catalog>
   /** By job. */
@@ -24,7 +27,14 @@ export async function startWorker<Catalog extends JobCatalog = Jobs>(options: {
   const timings = { ...DEFAULT_TIMINGS, ...options.timings }
   const retry = createOutageRetrier(log, { firstDelayMs: 200 })
   const abandoning = new AbortController()
-  const deps: WorkerDeps = { queue, retry, log, timings, abandon: abandoning.signal }
+  const deps: WorkerDeps = {
+    queue,
+    heartbeats: options.heartbeats,
+    retry,
+    log,
+    timings,
+    abandon: abandoning.signal,
+  }
   const stopping = new AbortController()
   const consumers = new Map<string, Consumer>()
   // Subscribes before the first fetch, so that no job arrives unnoticed between the two.

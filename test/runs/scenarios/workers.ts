@@ -86,6 +86,7 @@ export function createWorkers(deps: WorkerDeps, script: Script): Workers {
       const schedule = createScheduler(db, enqueue.targets)
       const worker = await startWorker({
         queue,
+        heartbeats: queue.db,
         listener,
         handlers: {
           'actions.run': ({ action_ids }) => schedule(action_ids),
