@@ -194,7 +194,7 @@ suite('a run that was cancelled', () => {
       const targets = [{ ...REVERTING, steps: `completed failed skipped ${revert}` }]
       const deploy = await makeDeploy(targets, { cancelled: true })
       const log = { error: assert.ifError } as never
-      const attempt = await beginTarget({ lifecycle, box, log }, deploy.targetIds[0]!, makeJob().job)
+      const attempt = await beginTarget({ db, lifecycle, box, log }, deploy.targetIds[0]!, makeJob().job)
       attempt?.release()
       return { attempt, reasons: await deploy.reasons() }
     }
@@ -233,7 +233,7 @@ suite('on a server that is the machine of another worker', async () => {
     const targets = [{ ...REVERTING, steps: 'completed failed skipped in-progress' }]
     const { targetIds, reasons } = await makeLocal(targets, { cancelled: true })
     const log = { error: assert.ifError } as never
-    const begin = () => beginTarget({ lifecycle: other, box, log }, targetIds[0]!, makeJob().job)
+    const begin = () => beginTarget({ db, lifecycle: other, box, log }, targetIds[0]!, makeJob().job)
     const worker = await insertWorker(db, 'home')
     await assert.rejects(begin(), RunsElsewhere)
     assert.deepEqual(await reasons(), ['REVERTING'])

@@ -6,10 +6,10 @@ export const CALL_CONNECTIONS = 3
 /** How long a statement may take, from the moment it is sent. */
 export const STATEMENT_MS = 6_000
 /**
- * The server's limit, which includes waits for locks but not the commit. Twice this is less than that: a statement behind
+ * The server's limit for a statement, or in longer transactions for a lock. It includes waits for locks but not the commit. Twice this is less than that: a statement behind
  * another fails, and nothing was stored, before it is given up.
  */
-const SERVER_LIMIT = '2500ms'
+export const SERVER_LIMIT = '2500ms'
 
 /** Shorter than what makes a commit slow for group-commit.ts: what is sent then must not queue behind it. */
 const PIPELINE_WITHIN_MS = 25

@@ -4,7 +4,8 @@ import { type OnMoves, reportMoves } from '#engine/scheduling/committed-moves.ts
 import { startChildren } from '#engine/scheduling/start-children.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import type { CallDatabases } from './call-connections.ts'
+import { RELEASE_WHEN_SILENT } from '#platform/database/release-when-silent.ts'
+import { type CallDatabases, SERVER_LIMIT } from './call-connections.ts'
 import { type CallToStore, CLAIM_TTL, type Inserted, insertCalls } from './insert-calls.ts'
 
 export type StoredCall =
@@ -37,11 +38,15 @@ export function commitCalls(
   onMoves?: OnMoves,
 ): Promise<StoredCall[]> {
   const { firsts, duplicates } = separateDuplicates(calls)
-  const isSimple = ({ start, hook: { plan, pipeline } }: CallToStore) =>
-    !start || (plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasDependents)
-  return duplicates.length === 0 && calls.every(isSimple)
+  return duplicates.length === 0 && !calls.some(takesLocks)
     ? commitInOneStatement(databases, calls, firsts)
     : reportMoves(databases.db, onMoves, (trx) => commitInTransaction(trx, calls, firsts, duplicates))
+}
+
+/** Whether it may wait for others that change its pipeline or its environment. */
+export function takesLocks({ start, hook: { plan, pipeline } }: CallToStore): boolean {
+  const isSimple = plan.kind === 'plan' && pipeline.queuePolicy === 'queue' && !pipeline.hasDependents
+  return start !== null && !isSimple
 }
 
 /** Of several calls with one idempotency key in a batch, the first counts; the others share its result. */
@@ -88,6 +93,7 @@ async function commitInTransaction(
   firsts: number[],
   duplicates: Duplicate[],
 ): Promise<StoredCall[]> {
+  await sql`select set_config('lock_timeout', ${SERVER_LIMIT}, true), ${RELEASE_WHEN_SILENT}`.execute(trx)
   const results: Results = calls.map(() => undefined)
   const resolved = await resolveWithoutStart(trx, calls, firsts)
   for (const [n, result] of resolved) results[n] = result

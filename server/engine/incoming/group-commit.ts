@@ -17,6 +17,11 @@ type Waiting = { call: CallToStore; resolve(result: StoredCall): void; reject(er
 
 type LookUp = (calls: CallToStore[], error: unknown, began: number) => Promise<StoredCall[]>
 
+/** The calls that wait, of all groups of a process together. */
+export type Crowd = { calls: number; bytes: number }
+
+export type GroupCommit = ReturnType<typeof createGroupCommit>
+
 /**
  * Group commit: calls that arrive while a commit is in flight share the next one. Each call is answered only after its
  * own commit. A statement costs as much as several calls, so a second commit is sent only when enough calls wait for it.
@@ -27,9 +32,9 @@ export function createGroupCommit(
   commit: (calls: CallToStore[]) => Promise<StoredCall[]>,
   /** Finds out what became of calls whose commit failed at `began`; throws when it cannot. */
   lookUp: LookUp = (_calls, error) => Promise.reject(error),
+  crowd: Crowd = { calls: 0, bytes: 0 },
 ) {
   const waiting: Waiting[] = []
-  let waitingBytes = 0
   /** When the commits in flight were started, in this order. */
   const inFlight: { at: number }[] = []
   /** Their calls. */
@@ -48,7 +53,8 @@ export function createGroupCommit(
       count += 1
     }
     const batch = waiting.splice(0, count)
-    for (const { call } of batch) waitingBytes -= sizeOf(call)
+    crowd.calls -= batch.length
+    for (const { call } of batch) crowd.bytes -= sizeOf(call)
     return batch
   }
 
@@ -115,11 +121,11 @@ export function createGroupCommit(
   return {
     /** Rejects when the call was not stored: with `unavailable` when more calls wait than memory should hold. */
     store(call: CallToStore): Promise<StoredCall> {
-      if (waiting.length >= MAX_WAITING || waitingBytes > MAX_WAITING_BYTES)
-        return Promise.reject(unavailable())
+      if (crowd.calls >= MAX_WAITING || crowd.bytes > MAX_WAITING_BYTES) return Promise.reject(unavailable())
       return new Promise((resolve, reject) => {
         waiting.push({ call, resolve, reject })
-        waitingBytes += sizeOf(call)
+        crowd.calls += 1
+        crowd.bytes += sizeOf(call)
         flushWhenDue()
       })
     },

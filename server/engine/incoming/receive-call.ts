@@ -11,6 +11,7 @@ import { unavailable } from '#platform/http/errors.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { createRateLimiter } from '#platform/rate-limit.ts'
 import { openCallConnections, STATEMENT_MS } from './call-connections.ts'
+import { createCallGroups } from './call-groups.ts'
 import { commitCalls } from './commit-calls.ts'
 import {
   type Call,
@@ -20,7 +21,6 @@ import {
   UNAUTHENTICATED_LIMIT,
   type Verdict,
 } from './evaluate-call.ts'
-import { createGroupCommit } from './group-commit.ts'
 import { type CachedHook, createHookCache } from './hook-cache.ts'
 import { createHookTokens, leaseFrom } from './hook-tokens.ts'
 import type { StartedBy } from './insert-calls.ts'
@@ -49,7 +49,7 @@ export async function createCallReceiver(options: {
   timer.unref()
   return {
     cache: await createHookCache(db, box, listener),
-    groupCommit: createGroupCommit(
+    groupCommit: createCallGroups(
       (calls) => withQueryTimeout(STATEMENT_MS, () => commitCalls(databases, calls, options.onMoves)),
       (calls, error, began) => lookUpCalls(db, calls, error, began),
     ),

@@ -3,7 +3,7 @@ import { JobReassignedError } from '#engine/scheduling/move-steps.ts'
 import type { BegunTarget, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Transaction } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import { maskError } from '#platform/masking/mask-error.ts'
 import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
@@ -31,7 +31,7 @@ type Plan = { order: number; end?: State; note?: string; isSwitch?: boolean }
  * over, or was ended right here.
  */
 export async function beginTarget(
-  deps: { lifecycle: TargetLifecycle; box: SecretBox; log: Log },
+  deps: { db: Database; lifecycle: TargetLifecycle; box: SecretBox; log: Log },
   targetId: number,
   job: JobContext,
   /** Why it starts, for the log; null when there is nothing to say. */
@@ -39,9 +39,12 @@ export async function beginTarget(
 ) {
   const { lifecycle } = deps
   const key = randomUUID()
-  const begin = () =>
-    lifecycle.begin(targetId, job, key, async (trx, begun) => {
-      const run = await loadRun(trx, deps.box, targetId)
+  const begin = async () => {
+    // Others wait while the attempt begins, and do not wait for this. What has started is read once it is ours.
+    let fresh: Run | UnreadableRun | undefined = await loadRun(deps.db, deps.box, targetId)
+    return lifecycle.begin(targetId, job, key, async (trx, begun) => {
+      const run = (!begun.isReassigned && fresh) || (await loadRun(trx, deps.box, targetId))
+      fresh = undefined
       const plan = planStart(begun, run)
       const note = plan.note ?? why
       if (note) await addNote(trx, { ...begun, stepOrder: plan.order }, note)
@@ -50,6 +53,7 @@ export async function beginTarget(
       const alongside = (inner: Transaction) => markInterrupted(inner, targetId)
       return { ...plan, isSwitch: plan.isSwitch === true, note, run: run as Run, explain, alongside }
     })
+  }
   try {
     return await retryOutage(begin, job.signal)
   } catch (error) {

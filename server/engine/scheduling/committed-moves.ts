@@ -3,6 +3,7 @@
 import { isEnd } from '#model/actions/status.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import { takeTurn } from './take-turns.ts'
 
 export type CommittedMoves = {
   /** Scheduling passes in this transaction. */
@@ -27,18 +28,24 @@ function newMoves(): CommittedMoves {
   return { passes: 0, seconds: 0, actions: 0, targets: 0, started: [], ended: [], endedSteps: [] }
 }
 
-/** A transaction whose moves are reported when it has committed. */
+/**
+ * A transaction whose moves are reported when it has committed. With `environmentId`, it is about that environment alone,
+ * and takes its turn among those of this process.
+ */
 export async function reportMoves<Result>(
   db: Database,
   onMoves: OnMoves | undefined,
   work: (trx: Transaction) => Promise<Result>,
+  environmentId?: number,
 ): Promise<Result> {
   const startedAt = performance.now()
   const moves = newMoves()
-  const result = await db.transaction().execute((trx) => {
-    open.set(trx, moves)
-    return work(trx)
-  })
+  const transact = () =>
+    db.transaction().execute((trx) => {
+      open.set(trx, moves)
+      return work(trx)
+    })
+  const result = await (environmentId === undefined ? transact() : takeTurn(db, environmentId, transact))
   onMoves?.({ ...moves, seconds: (performance.now() - startedAt) / 1_000 })
   return result
 }

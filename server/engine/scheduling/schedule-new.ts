@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { anyId } from '#platform/database/any-of.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import { shareLoads } from '#platform/database/share-loads.ts'
 import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
@@ -89,7 +89,7 @@ export function scheduleEnvironment(
   enqueueTargets: EnqueueTargets,
   onMoves?: OnMoves,
 ): Promise<void> {
-  return reportMoves(db, onMoves, async (trx) => {
-    await assignSlots(await openSchedulingPass(trx, environmentId), affected, enqueueTargets)
-  })
+  const assign = async (trx: Transaction) =>
+    assignSlots(await openSchedulingPass(trx, environmentId), affected, enqueueTargets)
+  return reportMoves(db, onMoves, assign, environmentId)
 }

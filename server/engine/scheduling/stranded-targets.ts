@@ -38,7 +38,7 @@ export async function placeWaiting(
     byEnvironment.set(environmentId, byEnvironment.get(environmentId) ?? [])
   for (const [environmentId, stranded] of byEnvironment) {
     const serverIds = waiting.flatMap((one) => (one.environmentId === environmentId ? one.serverIds : []))
-    const place = reportMoves(db, onMoves, async (trx) => {
+    const place = async (trx: Transaction) => {
       const pass = await openSchedulingPass(trx, environmentId)
       const actions = await pass.load(stranded.map(({ actionId }) => actionId))
       const targets = new Map(
@@ -57,8 +57,8 @@ export async function placeWaiting(
       await assignSlots(pass, affected, enqueueTargets)
       const started = stranded.filter(({ isRunning }) => isRunning)
       if (started.length > 0) await moveJobs(trx, started, await pass.workers())
-    })
-    await place.catch(onError)
+    }
+    await reportMoves(db, onMoves, place, environmentId).catch(onError)
   }
 }
 

@@ -64,11 +64,28 @@ export async function openTargetLifecycle(deps: {
   const { db, enqueueTargets } = deps
   const cancellations = await watchCancellations(db, deps.listener, deps.onError)
 
-  function inJob<Result>(job: JobContext, work: (trx: Transaction) => Promise<Result>): Promise<Result> {
-    return reportMoves(db, deps.onMoves, async (trx) => {
+  /** With `environmentId`: what needs the lock of that environment. */
+  function inJob<Result>(
+    job: JobContext,
+    work: (trx: Transaction) => Promise<Result>,
+    environmentId?: number,
+  ): Promise<Result> {
+    const holding = async (trx: Transaction) => {
       await job.hold(trx)
       return work(trx)
-    })
+    }
+    return reportMoves(db, deps.onMoves, holding, environmentId)
+  }
+
+  /** Work on a target under the lock of its environment. `place` is null when there is no such target. */
+  async function inEnvironment<Result>(
+    job: JobContext,
+    targetId: number,
+    work: (trx: Transaction, place: Place | null) => Promise<Result>,
+  ): Promise<Result> {
+    // Neither ever changes, so that nothing waits while they are read.
+    const place = await findPlace(db, targetId)
+    return inJob(job, (trx) => work(trx, place), place?.environmentId)
   }
 
   /** Moves an owned target to its end, or holds it; its slots go to the next ones. */
@@ -162,13 +179,15 @@ export async function openTargetLifecycle(deps: {
        * The state of a target that another attempt owns stays as it is. Returns null, or the order of the step that has
        * started instead: the target goes back to the earlier release. `explain` stores why it does not.
        */
-      end: (order: number, end: State, alongside?: Alongside, explain?: Explain) =>
-        inJob(job, async (trx) => {
+      end(order: number, end: State, alongside?: Alongside, explain?: Explain): Promise<number | null> {
+        const work = async (trx: Transaction) => {
           const back = await endOwned(trx, begun, { order, end, explain, alongside })
           if (back === null) await job.complete(trx)
           else await own.move(trx, (steps, at) => startAt(steps, back, at))
           return back
-        }),
+        }
+        return inJob(job, work, begun.environmentId)
+      },
       /** Work under the environment's scheduling lock. Throws JobReassignedError when another attempt owns the target. */
       locked: <Result>(work: (trx: Transaction) => Promise<Result>): Promise<Result> =>
         db.transaction().execute(async (trx) => {
@@ -196,8 +215,8 @@ export async function openTargetLifecycle(deps: {
       plan: (trx: Transaction, begun: BegunTarget) => Promise<Plan>,
     ) {
       let release: (() => void) | undefined
-      const work = inJob(job, async (trx) => {
-        const begun = await beginAttempt(trx, targetId, key, deps)
+      const work = inEnvironment(job, targetId, async (trx, place) => {
+        const begun = place && (await beginAttempt(trx, place, key, deps))
         let start = begun && (await plan(trx, begun))
         let goesBack = false
         while (begun && start?.end) {
@@ -242,8 +261,8 @@ export async function openTargetLifecycle(deps: {
       job: JobContext,
       verify: (trx: Transaction) => Promise<'unchanged' | 'changed' | 'busy'>,
     ): Promise<'skipped' | 'changed' | 'busy' | 'started'> =>
-      inJob(job, async (trx) => {
-        const opened = await openTarget(trx, targetId)
+      inEnvironment(job, targetId, async (trx, place) => {
+        const opened = place && (await openTarget(trx, place))
         if (!opened || opened.action.startedAt !== null) return 'started'
         const verified = await verify(trx)
         if (verified !== 'unchanged') return verified
@@ -271,8 +290,8 @@ export async function openTargetLifecycle(deps: {
         log: { targetId: number; stepOrder: number; attempt: number },
       ) => Promise<void>,
     ) =>
-      inJob(job, async (trx) => {
-        const opened = await openTarget(trx, targetId)
+      inEnvironment(job, targetId, async (trx, place) => {
+        const opened = place && (await openTarget(trx, place))
         if (opened) {
           const { pass, target } = opened
           const [steps] = await pass.steps([target])
@@ -296,26 +315,31 @@ export async function openTargetLifecycle(deps: {
  * A pass with the action of a target that has a slot and is not over; null when there is none. A held one runs nothing, and
  * has no slot.
  */
-async function openTarget(trx: Transaction, targetId: number) {
-  const found = await trx
-    .selectFrom('targets')
-    .innerJoin('actions', 'actions.id', 'targets.action_id')
-    .select(['actions.id as actionId', 'actions.environment_id as environmentId'])
-    .where('targets.id', '=', targetId)
-    .executeTakeFirst()
-  if (!found) return null
-  const pass = await openSchedulingPass(trx, found.environmentId)
-  const opened = await loadTarget(pass, { ...found, targetId })
+async function openTarget(trx: Transaction, place: Place) {
+  const pass = await openSchedulingPass(trx, place.environmentId)
+  const opened = await loadTarget(pass, place)
   if (!opened || isHeld(opened.target)) return null
   const { status } = opened.target
-  return status === 'queued' || status === 'in-progress' ? { ...found, ...opened } : null
+  return status === 'queued' || status === 'in-progress' ? opened : null
+}
+
+type Place = { targetId: number; actionId: number; environmentId: number }
+
+async function findPlace(db: Database, targetId: number): Promise<Place | null> {
+  const found = await db
+    .selectFrom('targets')
+    .innerJoin('actions', 'actions.id', 'targets.action_id')
+    .select(['targets.id as targetId', 'actions.id as actionId', 'actions.environment_id as environmentId'])
+    .where('targets.id', '=', targetId)
+    .executeTakeFirst()
+  return found ?? null
 }
 
 type OpenTarget = { pass: SchedulingPass; action: ScheduledAction; target: ScheduledTarget }
 
 async function loadTarget(
   pass: SchedulingPass,
-  { actionId, targetId }: { actionId: number; targetId: number },
+  { actionId, targetId }: Pick<Place, 'actionId' | 'targetId'>,
 ): Promise<OpenTarget | undefined> {
   const [action] = await pass.load([actionId])
   const target = action?.targets.find(({ id }) => id === targetId)
@@ -324,13 +348,14 @@ async function loadTarget(
 
 async function beginAttempt(
   trx: Transaction,
-  targetId: number,
+  place: Place,
   key: string,
   { enqueueTargets, workerName }: { enqueueTargets: EnqueueTargets; workerName?: string },
 ): Promise<BegunTarget | null> {
-  const opened = await openTarget(trx, targetId)
+  const opened = await openTarget(trx, place)
   if (!opened) return null
-  const { actionId, environmentId, pass, action, target } = opened
+  const { targetId, actionId, environmentId } = place
+  const { pass, action, target } = opened
   const wasRunning = target.status === 'in-progress'
   const home = workerName && (await findHome(pass, { id: targetId, isRunning: wasRunning }, workerName))
   const isElsewhere = home && !home.isHere

@@ -58,5 +58,7 @@ async function findHolders(db: Database, { pid, startedAt }: Session): Promise<H
     where waiting.pid = ${pid} and waiting.backend_start = ${startedAt}::timestamptz
     order by is_waiting, transaction_seconds desc nulls last, holder.pid
     limit ${MAX_HOLDERS}`.execute(db)
-  return rows
+  // Those that are ahead of it and wait themselves say nothing, unless there is no other: a circle, or another lock.
+  const holders = rows.filter((row) => !row.is_waiting)
+  return holders.length > 0 ? holders : rows
 }
