@@ -10,6 +10,7 @@ import { chooseAccount } from '#platform/database/embedded/account.ts'
 import { provideBinaries } from '#platform/database/embedded/binaries.ts'
 import { SERVER_ENVIRONMENT } from '#platform/database/embedded/data.ts'
 import { later } from './later.ts'
+import { olderPostgres } from './older-postgres.ts'
 import { freePort } from './ports.ts'
 import { until } from './until.ts'
 
@@ -26,17 +27,21 @@ const SETTINGS = {
 
 export type OwnPostgres = Awaited<ReturnType<typeof openOwnPostgres>>
 
-/** A folder with data, and what starts a server on it. Any local user may connect as gantry. `prepare`: the empty folder. */
+/**
+ * A folder with data, and what starts a server on it. Any local user may connect as gantry. `prepare`: the empty folder.
+ * `major`: of an older version.
+ */
 export async function openOwnPostgres(
   t: Closer,
   copyOf?: { data: string },
   prepare?: (folder: string) => Promise<void>,
+  major?: string,
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-postgres-'))
   later(t, () => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
   await prepare?.(folder)
   await chmod(folder, 0o711)
-  const binaries = await provideBinaries(folder)
+  const binaries = await provideBinaries(folder, await olderPostgres(major))
   const { uid, gid, identity } = await chooseAccount(undefined)
   const data = join(folder, 'data')
   const options = { cwd: '/', env: SERVER_ENVIRONMENT, ...identity }

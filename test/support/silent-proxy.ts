@@ -25,9 +25,10 @@ export async function startSilentProxy(t: Closer, target: ConnectionSettings): P
   let isSilent = false
   let isStalled = false
   let resets = 0
-  const path = `${target.host}/.s.PGSQL.${target.port ?? 5432}`
+  const { host = '', port = 5432 } = target
+  const address = host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port }
   const listener = createServer((client) => {
-    const server = connect(path)
+    const server = connect(address)
     const pair = { client, server }
     pairs.add(pair)
     client.on('error', (error: NodeJS.ErrnoException) => {
