@@ -5,6 +5,7 @@ import { backlog } from './backlog.ts'
 import { type Bench, type Figure, figureLine, isReached, missedLine, type Size } from './bench.ts'
 import { claim } from './claim.ts'
 import { deliver, deliverLatency, isolate } from './deliver.ts'
+import { environment } from './environment.ts'
 import { fleet } from './fleet.ts'
 import { ingest, ingestAll, ingestLatency, memory } from './ingest.ts'
 import { ingestPeer } from './ingest-peer.ts'
@@ -24,6 +25,7 @@ const BENCHES: Record<string, Bench> = {
   claim,
   deliver,
   'deliver-latency': deliverLatency,
+  environment,
   fleet,
   ingest,
   'ingest-all': ingestAll,
