@@ -37,11 +37,11 @@ export async function openBusyEnvironment(t: TestContext, major: string) {
   const hooks = [await world.makeHook(pipelineId)]
   return {
     ...world,
+    server,
     environmentId,
     file,
     /** So many per second, as long as they are answered. */
-    startCalls(perSecond: number) {
-      const urls = () => world.processes.flatMap(({ url }) => url ?? [])
+    startCalls(perSecond: number, urls = () => world.processes.flatMap(({ url }) => url ?? [])) {
       const calls = startCalls({ urls, hooks, senders: perSecond, gapMs: 1_000 })
       later(t, () => calls.stop().catch(() => {}))
       return calls
