@@ -17,6 +17,7 @@ const FIGURES = {
   claim: ['claim-due', 'claim-blocked'],
   deliver: ['deliver'],
   'deliver-latency': ['deliver-latency-p50', 'deliver-latency-p99'],
+  environment: ['environment'],
   fleet: ['fleet'],
   ingest: ['ingest'],
   'ingest-all': ['ingest-all'],
