@@ -21,6 +21,7 @@ import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
 import { type ConnectionSettings, checkDatabase, openDatabase } from '#platform/database/connect.ts'
 import type { EmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { createDatabaseFailures } from '#platform/database/failures.ts'
 import { openListener } from '#platform/database/listen.ts'
 import { createLockReport } from '#platform/database/lock-waits.ts'
 import { migrate } from '#platform/database/migrate.ts'
@@ -64,7 +65,9 @@ export async function startService(
   const reportError = (part: string) => (error: Error) =>
     log.warn({ part, reason: error.message }, 'background error')
 
-  const { settings, databaseUid } = await provideDatabase(config, say, embedded, resources)
+  const failures = createDatabaseFailures(log)
+  const { connection, databaseUid } = await provideDatabase(config, say, embedded, resources)
+  const settings: ConnectionSettings = { ...connection, onError: failures.record }
   const reserved = await reserveConnection(settings, { onIdleError: reportError('health') })
   resources.defer(() => reserved.close())
   const database = openDatabase(settings, {
@@ -165,6 +168,7 @@ export async function startService(
         process: async () => ({
           isReady: schema.problem() === null && (await isQueueWorking()),
           pool: poolState(),
+          databaseFailures: failures.counts(),
           disk: await readDisk(config.home),
         }),
       }),
@@ -248,18 +252,18 @@ async function provideDatabase(
   say: (message: string) => void,
   embedded: Promise<EmbeddedPostgres> | undefined,
   resources: AsyncDisposableStack,
-): Promise<{ settings: ConnectionSettings; databaseUid: number | null }> {
+): Promise<{ connection: ConnectionSettings; databaseUid: number | null }> {
   if (embedded === undefined) {
-    const settings = { connectionString: config.databaseUrl }
-    await preflight(settings, {
+    const connection = { connectionString: config.databaseUrl }
+    await preflight(connection, {
       connections: connectionsOf(config),
       warn: say,
     })
-    return { settings, databaseUid: null }
+    return { connection, databaseUid: null }
   }
   const { connection, uid, stop } = await embedded
   resources.defer(stop)
-  return { settings: connection, databaseUid: uid }
+  return { connection, databaseUid: uid }
 }
 
 /** How many this process opens at most. */

@@ -1,6 +1,7 @@
 // Metrics as Prometheus reads them.
 import { createMetrics } from '#ops/metrics/metrics.ts'
 import type { InstallationState } from '#ops/metrics/state-metrics.ts'
+import { createDatabaseFailures } from '#platform/database/failures.ts'
 
 /** Samples by name and labels, as they are printed: `gantry_workers{state="online"}`. */
 export type Samples = Map<string, number>
@@ -38,6 +39,7 @@ export function createTestMetrics() {
   const process = {
     isReady: true,
     pool: { max: 10, open: 3, idle: 2, waiting: 0, failures: 0 },
+    databaseFailures: createDatabaseFailures({ error: () => {} }).counts(),
     disk: { free: 1, size: 2 },
   }
   return {

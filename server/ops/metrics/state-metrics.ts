@@ -1,5 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { DeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
+import type { OutageKind } from '#platform/database/outage-kinds.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
 
 /** Labels are few: further origins share one. */
@@ -83,6 +84,8 @@ export function createInstallationMetrics(registry: Registry) {
 export type ProcessState = {
   isReady: boolean
   pool: { max: number; open: number; idle: number; waiting: number; failures: number }
+  /** Since the start, by kind. */
+  databaseFailures: Readonly<Record<OutageKind, number>>
   /** The disk of GANTRY_HOME; null when it cannot be read. */
   disk: { free: number; size: number } | null
 }
@@ -115,6 +118,12 @@ export function createProcessMetrics(registry: Registry) {
     help: 'Connections that could not be opened, or were lost.',
     registers,
   })
+  const failuresByKind = new Counter({
+    name: 'gantry_database_failures_total',
+    help: 'Statements and connections that failed because of the state of the database, by kind.',
+    labelNames: ['kind'],
+    registers,
+  })
   const free = new Gauge({
     name: 'gantry_home_free_bytes',
     help: 'Free space on the disk of GANTRY_HOME.',
@@ -126,7 +135,7 @@ export function createProcessMetrics(registry: Registry) {
     registers,
   })
 
-  return ({ isReady, pool, disk }: ProcessState): void => {
+  return ({ isReady, pool, databaseFailures, disk }: ProcessState): void => {
     ready.set(isReady ? 1 : 0)
     maxConnections.set(pool.max)
     connections.set({ state: 'used' }, pool.open - pool.idle)
@@ -134,6 +143,8 @@ export function createProcessMetrics(registry: Registry) {
     waiting.set(pool.waiting)
     failures.reset()
     failures.inc(pool.failures)
+    failuresByKind.reset()
+    for (const [kind, count] of Object.entries(databaseFailures)) failuresByKind.inc({ kind }, count)
     for (const metric of [free, size]) metric.remove()
     if (disk === null) return
     free.set(disk.free)

@@ -55,6 +55,8 @@ export type Config = pg.ClientConfig & {
   onFailure?: () => void
   /** A statement of this session has not been answered for two seconds. */
   onWait?: (session: Session) => void
+  /** A statement failed, or the connection could not be opened; not every error is a failure of the database. */
+  onError?: (error: Error) => void
 }
 
 // What `pg` keeps in its clients, and its types do not mention.
@@ -76,12 +78,17 @@ export class Client extends pg.Client {
   isSpent = false
   readonly #config: Config
   #unheard = false
+  #isAccepted = false
   static #names = new Map<string, string>()
 
   constructor(config: Config = {}) {
     super({ ...config, keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS })
     this.#config = config
-    sendChunks((this as unknown as Internals).connection)
+    const { connection } = this as unknown as Internals
+    sendChunks(connection)
+    connection.stream.once('connect', () => {
+      this.#isAccepted = true
+    })
     // A connection that is lost between two statements emits 'error', which without a listener would end the
     // process; its next statement fails anyway.
     this.on('error', () => config.onFailure?.())
@@ -116,12 +123,15 @@ export class Client extends pg.Client {
       if (!acceptsReadOnly) assertWritable(rows[0]!)
     } catch (error) {
       void this.end()
-      this.#fail(error)
+      this.#fail(error as Error)
     }
   }
 
-  #fail(error: unknown): never {
+  #fail(error: Error & { code?: string }): never {
+    // Given up before the server had accepted it: `pg` has no code for that.
+    if (!this.#isAccepted) error.code ??= 'ETIMEDOUT'
     this.#config.onFailure?.()
+    this.#config.onError?.(error)
     throw error
   }
 
@@ -180,6 +190,7 @@ export class Client extends pg.Client {
     // Also the error of the rollback that follows a failed commit, which takes its place.
     if (this.#unheard && this.session) unheard.set(error, this.session)
     if (error.message === 'Query read timeout') this.#abandon()
+    this.#config.onError?.(error)
     return error
   }
 

@@ -4,13 +4,15 @@ import { Kysely, type Transaction as KyselyTransaction, PostgresDialect, sql } f
 import pg from 'pg'
 import { parseExactly } from '#platform/exact-json.ts'
 import { Client, type Config } from './client.ts'
+import { nameExhaustion } from './pool-exhaustion.ts'
 import { assertWritable, WRITABILITY, type Writability } from './session.ts'
 import { shareConnections } from './share-connections.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
 export type Transaction = KyselyTransaction<Tables>
-export type ConnectionSettings = pg.ClientConfig
+/** Where to connect, and who hears of every statement and connection that fails. */
+export type ConnectionSettings = pg.ClientConfig & Pick<Config, 'onError'>
 
 export type OpenDatabase = ReturnType<typeof openDatabase>
 
@@ -69,6 +71,7 @@ export function openDatabase(
   const pool = new pg.Pool(poolConfig)
   // An idle client that loses its server emits 'error'; without a listener that would end the process.
   pool.on('error', options.onIdleError)
+  nameExhaustion(pool, settings.onError)
   // The next one goes to the server that takes writes by then, or knows the schema.
   pool.on('release', (_error, client) => {
     if (client instanceof Client && client.isSpent) void client.end()

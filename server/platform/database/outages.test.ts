@@ -166,7 +166,7 @@ describe('retrying', () => {
       retry(operation, failingWith(withCode('57P01'), withCode('57P01')).work, never),
     )
     await Promise.all(retries)
-    assert.deepEqual(lines, ['database unavailable; retrying', 'database available again'])
+    assert.deepEqual(lines, ['database unreachable; retrying', 'database available again'])
   })
 
   test('an operation that fails after the outage does not keep the outage open', async () => {
@@ -175,6 +175,6 @@ describe('retrying', () => {
     const retry = createOutageRetrier({ info: write, error: write }, { firstDelayMs: 1 })
     const violation = withCode('23505')
     await assert.rejects(retry('write', failingWith(withCode('57P01'), violation).work, never), violation)
-    assert.deepEqual(lines, ['database unavailable; retrying', 'database available again'])
+    assert.deepEqual(lines, ['database unreachable; retrying', 'database available again'])
   })
 })

@@ -1,38 +1,13 @@
 // Database outages: recognizing one, and retrying across it. Everything that must survive an outage (the queue,
 // the runner, deliveries) retries by the contract of this file: outages only, any other error is thrown at once.
 import { setTimeout as delay } from 'node:timers/promises'
+import { codeOf, OUTAGES, outageKind } from './outage-kinds.ts'
 
-/** Errors that say nothing about the statement: the server is down, starting, stopping, or out of resources. */
-const OUTAGE_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOENT', // the socket of a server that is not running
-  'EPIPE',
-  'ETIMEDOUT',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'EMFILE', // this process has no file descriptor left for a connection …
-  'ENETUNREACH',
-  'ENFILE', // … nor has the machine
-  'ENOTFOUND',
-  '40P01', // deadlock: with a migration, which takes more locks than we do
-  '25006', // read-only: a standby, during a failover
-  '53100', // disk full
-  '53200', // out of memory
-  '53300', // too many connections
-  '55000', // database not accepting connections
-  '55P03', // lock timeout
-  '57014', // statement timeout
-  '57P01', // administrator shutdown
-  '57P02', // crash shutdown
-  '57P03', // cannot connect now
+/** The server ended a session that was silent: nothing is wrong with the database. */
+const SESSION_ENDED = new Set([
   '57P05', // idle session timeout
   '25P03', // idle in transaction timeout
-  '25P04', // transaction timeout
 ])
-
-const OUTAGE_MESSAGES =
-  /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error|Client was closed|the database system is)/
 
 /**
  * A statement that was prepared before a migration changed the columns of its result. Its code is that of many other
@@ -42,13 +17,12 @@ export function isStaleStatement(error: Error & { routine?: string }): boolean {
   return error.routine === 'RevalidateCachedQuery'
 }
 
-/** True when the database was unavailable, so that the same work may succeed later. */
+/** True when the error says nothing about the statement, so that the same work may succeed later. */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof AggregateError && error.errors.some(isOutage)) return true
-  const code = (error as NodeJS.ErrnoException).code ?? ''
-  if (code.startsWith('08') || OUTAGE_CODES.has(code) || OUTAGE_MESSAGES.test(error.message)) return true
-  if (isStaleStatement(error)) return true
+  if (outageKind(error) !== null || isStaleStatement(error)) return true
+  if (SESSION_ENDED.has((error as NodeJS.ErrnoException).code ?? '')) return true
   return error.cause !== undefined && isOutage(error.cause)
 }
 
@@ -89,19 +63,26 @@ export function createOutageRetrier(
 ): OutageRetrier {
   const interrupted = new Set<string>()
   let since = 0
+  let ended = ''
 
   return async (operation, work, signal) => {
     const onOutage = (error: unknown) => {
       if (interrupted.size === 0) {
         since = performance.now()
-        log.error({ err: error, operation }, 'database unavailable; retrying')
+        const kind = outageKind(error)
+        const { event, remedy = null } = kind ? OUTAGES[kind] : { event: 'database session ended' }
+        log.error({ err: error, code: codeOf(error), kind, operation, remedy }, `${event}; retrying`)
+        ended =
+          kind === 'unreachable' || kind === 'unresponsive'
+            ? 'database available again'
+            : 'database work continues'
       }
       interrupted.add(operation)
     }
     // An error that is not an outage comes from a database that is back.
     const onEnd = () => {
       if (signal.aborted || !interrupted.delete(operation) || interrupted.size > 0) return
-      log.info({ duration_ms: Math.round(performance.now() - since) }, 'database available again')
+      log.info({ duration_ms: Math.round(performance.now() - since) }, ended)
     }
     return retryOutage(work, signal, { ...options, onOutage }).finally(onEnd)
   }

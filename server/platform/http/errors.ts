@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { unheardCommit } from '#platform/database/client.ts'
+import { codeOf, outageKind } from '#platform/database/outage-kinds.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import { type ErrorsByField, errorsByField } from './validation.ts'
 
@@ -88,7 +89,11 @@ export function replyWithError(
 ): FastifyReply {
   const known = toApiError(error, request.method)
   if (known.code === 'internal') request.log.error({ err: error }, 'request failed')
-  if (known.status === 503) request.log.warn({ reason: error.message }, 'request rejected')
+  if (known.status === 503)
+    request.log.warn(
+      { reason: error.message, kind: outageKind(error), code: codeOf(error) },
+      'request rejected',
+    )
   // Errors of the framework itself occur before the hook that sets the request id.
   return reply
     .code(known.status)
