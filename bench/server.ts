@@ -75,6 +75,7 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
     http,
     enqueue,
     db: database.db,
+    reserved: database.db,
     listener,
     box,
     version: '0.0.0-bench',
@@ -82,6 +83,8 @@ async function open(settings: ConnectionSettings): Promise<{ port: number }> {
     log,
     health: {
       refusal: () => null,
+      isStopping: () => false,
+      isDiskFull: async () => false,
       checkDatabase: async () => {},
       isQueueWorking: async () => true,
       metrics: async () => '',

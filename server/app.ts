@@ -16,6 +16,7 @@ import { signedInSchema } from '#access/accounts/signed-in.ts'
 import { userAccountSchema } from '#access/accounts/user-routes.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { enforceAccess, recordAccess } from '#access/authorization/enforce.ts'
+import { createOperatorCheck } from '#access/authorization/operator.ts'
 import { commandLineLoginRoutes } from '#access/command-line-login/routes.ts'
 import { loginSchemas } from '#access/command-line-login/schemas.ts'
 import { rejectPasswords } from '#access/single-sign-on/password-login.ts'
@@ -130,6 +131,8 @@ export type AppDeps = {
     SingleSignOnConfig &
     RetentionConfig
   db: Database
+  /** For what operators ask while all other connections are in use. */
+  reserved: Database
   listener: Listener
   box: SecretBox
   health: Health
@@ -272,7 +275,7 @@ type ApiDeps = Shared & { notifications: ActionNotifications; routes: RecordedRo
 
 /** Everything else, and URLs that do not exist. */
 const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
-  const { config, db, box, guard, sshGuard, connect, refuseLocal, http, baseUrl, version } = deps
+  const { config, db, reserved, box, guard, sshGuard, connect, refuseLocal, http, baseUrl, version } = deps
   const { waits, notifications } = deps
   logRequests(app, version, (request) => request.caller?.id ?? null)
   forbidStoring(app)
@@ -285,7 +288,8 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
   rejectUnknownRoutes(app, deps.routes)
   refuseWork(app, deps.health)
   installCompression(app)
-  enforceAccess(app, { db, baseUrl, metricsToken: config.metricsToken })
+  const { metricsToken } = config
+  enforceAccess(app, { db, reserved, baseUrl, metricsToken })
   installBodyParsing(app)
 
   const lifetimes = {
@@ -305,7 +309,8 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
     localIsolation: deps.localIsolation,
     pagesVersion: readPagesVersion,
   })
-  await app.register(operationsRoutes, { health: deps.health, version })
+  const isOperator = createOperatorCheck({ db, reserved, metricsToken })
+  await app.register(operationsRoutes, { health: deps.health, isOperator, version })
   await app.register(workerRoutes, { db })
   await app.register(referenceRoutes)
   const { passwordLogin, tokenTargets } = config

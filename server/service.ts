@@ -13,13 +13,15 @@ import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start
 import { createMetrics } from '#ops/metrics/metrics.ts'
 import { readDisk, readInstallation } from '#ops/metrics/read-state.ts'
 import { buildHealthApp } from '#ops/operations/health-app.ts'
+import { findUnready, type ReadinessSigns } from '#ops/operations/readiness.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { createSshGuard } from '#platform/addresses/ssh-guard.ts'
 import { baseUrlOf, type Config, guardUrl, urlAt } from '#platform/config.ts'
 import { openKeyRing } from '#platform/crypto/key-ring.ts'
 import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
-import { type ConnectionSettings, checkDatabase, openDatabase } from '#platform/database/connect.ts'
+import { type ConnectionSettings, openDatabase } from '#platform/database/connect.ts'
+import { createDiskWatch } from '#platform/database/disk-full.ts'
 import type { EmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { createDatabaseFailures } from '#platform/database/failures.ts'
 import { openListener } from '#platform/database/listen.ts'
@@ -68,7 +70,10 @@ export async function startService(
   const failures = createDatabaseFailures(log)
   const { connection, databaseUid } = await provideDatabase(config, say, embedded, resources)
   const settings: ConnectionSettings = { ...connection, onError: failures.record }
-  const reserved = await reserveConnection(settings, { onIdleError: reportError('health') })
+  const reserved = await reserveConnection(settings, {
+    onIdleError: reportError('health'),
+    acceptsReadOnly: true,
+  })
   resources.defer(() => reserved.close())
   const database = openDatabase(settings, {
     max: config.databaseConnections,
@@ -156,17 +161,21 @@ export async function startService(
     const { failures, ...state } = database.poolState()
     return { ...state, failures: failures + (calls?.connectionFailures() ?? 0) }
   }
-  const probe = createProbe({ queue })
-  const isQueueWorking = async () => !isStopping && (await probe.isWorking())
-  const health = {
+  const { isWorking: isQueueWorking } = createProbe({ queue, db: reserved.db })
+  const signs: ReadinessSigns = {
     refusal: schema.problem,
-    checkDatabase: () => withQueryTimeout(CHECK_MS, () => checkDatabase(reserved.db)),
+    isStopping: () => isStopping,
+    checkDatabase: () => withQueryTimeout(CHECK_MS, reserved.check),
+    ...createDiskWatch(reserved.db, failures),
     isQueueWorking,
+  }
+  const health = {
+    ...signs,
     metrics: () =>
       metrics.read({
-        installation: () => withQueryTimeout(SCRAPE_MS, () => readInstallation(reserved.db, queue)),
+        installation: () => withQueryTimeout(SCRAPE_MS, () => readInstallation(reserved.db)),
         process: async () => ({
-          isReady: schema.problem() === null && (await isQueueWorking()),
+          isReady: (await findUnready(signs).catch(() => undefined)) === null,
           pool: poolState(),
           databaseFailures: failures.counts(),
           disk: await readDisk(config.home),
@@ -177,7 +186,15 @@ export async function startService(
   let healthUrl: string | undefined
   if (config.role === 'worker' && config.workerPort !== null) {
     const { metricsToken } = config
-    const app = await buildHealthApp({ db, health, metricsToken, version: VERSION, baseUrl, log })
+    const app = await buildHealthApp({
+      db,
+      reserved: reserved.db,
+      health,
+      metricsToken,
+      version: VERSION,
+      baseUrl,
+      log,
+    })
     resources.defer(() => app.close())
     await app.listen({ host: config.host, port: config.workerPort })
     healthUrl = urlAt(config.host, (app.server.address() as AddressInfo).port)
@@ -196,6 +213,7 @@ export async function startService(
     const app = await buildApp({
       config,
       db,
+      reserved: reserved.db,
       listener,
       box,
       calls,

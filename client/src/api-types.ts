@@ -73,7 +73,7 @@ export interface paths {
     }
     /**
      * Readiness: the queue processes jobs, too
-     * @description For load balancers: send no requests to a process that returns 503.
+     * @description For load balancers: send no requests to a process that returns 503. `code` is the reason: `database_unreachable`, `database_unresponsive`, `database_read_only`, `database_full`, `queue_stalled`, `outgrown` or `stopping`. Needs no token; with the metrics token or that of an instance administrator, `message` says more.
      */
     get: operations['checkReady']
     put?: never

@@ -247,8 +247,11 @@ test('during a database outage everything is 503 with Retry-After, and works aga
     test.request('POST', '/users/login', { body: login }),
     test.request('POST', '/users/refresh-token', { body: { refresh_token: 'x' } }),
     test.request('GET', '/healthz'),
-    test.request('GET', '/readyz'),
   ])
+  const ready = await test.request('GET', '/readyz')
+  assertRefused(ready, 'database_unreachable')
+  assert.equal(ready.headers['retry-after'], '2')
+  assert.doesNotMatch(ready.body.message, /database/i)
   for (const answer of answers) {
     assertRefused(answer, 'unavailable')
     assert.equal(answer.headers['retry-after'], '2')
@@ -263,17 +266,17 @@ test('a service whose queue does not work is alive but not ready', async (t) => 
   const { request } = await openTestApp(t, { health: { isQueueWorking: async () => false } })
   assert.equal((await request('GET', '/healthz')).status, 200)
   const answer = await request('GET', '/readyz')
-  assertRefused(answer, 'unavailable')
+  assertRefused(answer, 'queue_stalled')
   assert.equal(answer.headers['retry-after'], '2')
 })
 
 test('a process whose database was migrated by a newer release takes nothing, and says which one to start', async (t) => {
   let refusal: string | null = null
-  const { request } = await openTestApp(t, { health: { refusal: () => refusal } })
+  const { request, db } = await openTestApp(t, { health: { refusal: () => refusal } })
+  const admin = await createPerson(db, { admin: true })
   assert.equal((await request('GET', '/readyz')).status, 200)
   refusal = 'This database belongs to a newer Gantry.'
   for (const [method, url] of [
-    ['GET', '/readyz'],
     ['GET', '/actions'],
     ['POST', '/hooks/unknown/trigger'],
     ['POST', '/users/login'],
@@ -282,6 +285,10 @@ test('a process whose database was migrated by a newer release takes nothing, an
     assertRefused(answer, 'unavailable')
     assert.equal(answer.body.message, refusal)
   }
+  const ready = await request('GET', '/readyz')
+  assertRefused(ready, 'outgrown')
+  assert.notEqual(ready.body.message, refusal)
+  assert.equal((await request('GET', '/readyz', { token: admin.token })).body.message, refusal)
   assert.equal((await request('GET', '/healthz')).status, 200)
 })
 

@@ -102,6 +102,7 @@ export async function openTestApp(
     localIsolation: servers.localIsolation,
     poolState: more.poolState ?? database.poolState,
     db: database.db,
+    reserved: database.db,
     listener,
     box,
     streams: more.live,
@@ -111,6 +112,8 @@ export async function openTestApp(
     log: more.log ?? pino({ level: 'silent' }),
     health: {
       refusal: () => null,
+      isStopping: () => false,
+      isDiskFull: async () => false,
       checkDatabase: async () => {},
       isQueueWorking: async () => true,
       metrics: async () => '',

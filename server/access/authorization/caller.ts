@@ -36,19 +36,33 @@ type GrantRow = Omit<Grant, 'permissions'> & {
  */
 export type FindCaller = (token: string, ipAddress?: string) => Promise<Caller | undefined>
 
-/** Reads accounts and grants for each request, so that a revoked token or role takes effect at once everywhere. */
-export function createCallerFinder(db: Database): FindCaller {
+/**
+ * Reads accounts and grants for each request, so that a revoked token or role takes effect at once everywhere.
+ * `onFound`: hears what every lookup found, by the hash of the token. `touchOver`: when a token was used last is written over
+ * this one, and nobody waits for it.
+ */
+export function createCallerFinder(
+  db: Database,
+  options: { onFound?: (hash: string, caller: Caller | undefined) => void; touchOver?: Database } = {},
+): FindCaller {
+  const { onFound, touchOver } = options
   const addresses = new Map<string, string>()
-  const find = shareLoads((hashes) => {
+  const find = shareLoads(async (hashes) => {
     const used = hashes.map((hash) => addresses.get(hash) ?? null)
     for (const hash of hashes) addresses.delete(hash)
-    return loadCallers(db, hashes, used)
+    const rows = await loadCallers(db, hashes)
+    const touched = touch(touchOver ?? db, rows, (hash) => used[hashes.indexOf(hash)] ?? null)
+    if (touchOver) touched.catch(() => {})
+    else await touched
+    return new Map(rows.map((row) => [row.hash, toCaller(row)]))
   })
   return async (token, ipAddress) => {
     if (!mayBeToken(token)) return undefined
     const hash = hashToken(token).toString('hex')
     if (ipAddress !== undefined) addresses.set(hash, ipAddress)
-    return find(hash)
+    const caller = await find(hash)
+    onFound?.(hash, caller)
+    return caller
   }
 }
 
@@ -77,17 +91,21 @@ const CALLERS = `
   where t.hash = any($1::bytea[]) and t.kind in ('access', 'personal') and t.revoked_at is null
     and (t.expires_at is null or t.expires_at > now()) and u.active`
 
-async function loadCallers(
-  db: Database,
-  hashes: string[],
-  addresses: (string | null)[],
-): Promise<Map<string, Caller>> {
+async function loadCallers(db: Database, hashes: string[]): Promise<CallerRow[]> {
   const values = [hashes.map((hash) => Buffer.from(hash, 'hex'))]
-  const { rows } = await db.executeQuery<CallerRow>(CompiledQuery.raw(CALLERS, values))
+  return (await db.executeQuery<CallerRow>(CompiledQuery.raw(CALLERS, values))).rows
+}
+
+/** When and from where they were used last, to the minute. */
+async function touch(
+  db: Database,
+  rows: readonly CallerRow[],
+  addressOf: (hash: string) => string | null,
+): Promise<void> {
   const untouched = rows.filter((row) => row.needs_touch)
   if (untouched.length > 0) {
     const ids = untouched.map((row) => row.token_id)
-    const used = untouched.map((row) => addresses[hashes.indexOf(row.hash)])
+    const used = untouched.map((row) => addressOf(row.hash))
     await sql`
       update tokens t set used_at = now(), used_ip = coalesce(u.ip, t.used_ip)
       from unnest(${ids}::bigint[], ${used}::text[]) as u (id, ip) where t.id = u.id`.execute(db)
@@ -95,7 +113,6 @@ async function loadCallers(
   const unseen = rows.filter((row) => row.session_needs_touch).map((row) => row.family!)
   if (unseen.length > 0)
     await sql`update sessions set last_used_at = now() where family = any(${unseen}::uuid[])`.execute(db)
-  return new Map(rows.map((row) => [row.hash, toCaller(row)]))
 }
 
 function toCaller(row: CallerRow): Caller {

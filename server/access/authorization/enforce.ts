@@ -1,10 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { hashToken } from '#platform/crypto/tokens.ts'
+import { withQueryTimeout } from '#platform/database/client.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
+import { type OutageKind, outageKind } from '#platform/database/outage-kinds.ts'
+import { ApiError, databaseAway, invalid, notFound } from '#platform/http/errors.ts'
 import { acceptsJson, namesType } from '#platform/http/requests.ts'
 import { errorResponses } from '#platform/http/schemas.ts'
+import { createAdministratorCache } from './administrator-cache.ts'
 import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
 import { type ExpiredToken, findExpiredToken } from './expired-token.ts'
 import { type Kind, type Located, locate, VISIBLE_AS } from './locate.ts'
@@ -19,6 +22,8 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  *   `requires`: the route itself requires this permission, in the environment that the body names. `isShared`: the
  *   same for everybody.
  * - `instance-admin`: a token of an instance administrator; `orMetricsToken`: or the one in GANTRY_METRICS_TOKEN.
+ *   `whileBusy`: looked up over the reserved connection, so that it works while all others are in use. `whileAway`: one that
+ *   was used in the last ten minutes is accepted while the database cannot be asked.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
  *   to repeat a hook request: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery.
@@ -27,7 +32,7 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
 export type Access =
   | { kind: 'public'; readsCaller?: true }
   | ({ kind: 'signed-in'; shows?: readonly Permission[]; requires?: Permission; isShared?: true } & ForTokens)
-  | ({ kind: 'instance-admin'; orMetricsToken?: true } & ForTokens)
+  | ({ kind: 'instance-admin'; orMetricsToken?: true; whileBusy?: true; whileAway?: true } & ForTokens)
   | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
 
 /** What the route requires of a personal access token, where the rule of `requirementOf` does not fit. */
@@ -51,8 +56,13 @@ declare module 'fastify' {
   interface FastifyRequest {
     caller: Caller | null
     scope: Located | null
+    /** Why the database could not be asked for the caller, who is known from before. */
+    outage: OutageKind | null
   }
 }
+
+/** For a database that is silent: what comes next has to be in time, too. */
+const RESERVED_MS = 2_000
 
 export const publicly: Access = { kind: 'public' }
 export const publiclyOrSignedIn: Access = { kind: 'public', readsCaller: true }
@@ -80,6 +90,7 @@ export function sufficientPermissions(of: Kind, param: string, ...needs: Need[])
 export function recordAccess(app: FastifyInstance): void {
   app.decorateRequest('caller', null)
   app.decorateRequest('scope', null)
+  app.decorateRequest('outage', null)
   const accessTable: RouteAccess[] = []
   app.decorate('accessTable', accessTable)
   app.addHook('onRoute', (route) => {
@@ -101,14 +112,41 @@ export function recordAccess(app: FastifyInstance): void {
  */
 export function enforceAccess(
   app: FastifyInstance,
-  { db, baseUrl, metricsToken }: { db: Database; baseUrl: () => string; metricsToken: string | undefined },
+  {
+    db,
+    reserved,
+    baseUrl,
+    metricsToken,
+  }: { db: Database; reserved: Database; baseUrl: () => string; metricsToken: string | undefined },
 ): void {
-  const findCaller = createCallerFinder(db)
+  const administrators = createAdministratorCache()
+  const onFound = administrators.note
+  const usual: Lookup = { db, findCaller: createCallerFinder(db, { onFound }) }
+  const overReserved: Lookup = {
+    db: reserved,
+    findCaller: createCallerFinder(reserved, { onFound, touchOver: db }),
+  }
+
+  async function authenticateOperator(request: FastifyRequest, whileAway = false): Promise<Caller> {
+    try {
+      return await withQueryTimeout(RESERVED_MS, () => authenticate(overReserved, request))
+    } catch (error) {
+      const kind = outageKind(error)
+      if (kind === null) throw error
+      const known = whileAway ? administrators.find(tokenOf(request)) : undefined
+      if (known === undefined) throw databaseAway(kind)
+      request.outage = kind
+      return known
+    }
+  }
+
   app.addHook('onRequest', async (request) => {
     const { access = publicly, notJson, offers } = request.routeOptions.config
     if (access.kind === 'instance-admin' && access.orMetricsToken && hasToken(request, metricsToken)) return
-    if (access.kind !== 'public') request.caller = await authenticate(db, findCaller, request)
-    else if (access.readsCaller) request.caller = await authenticateIfSignedIn(db, findCaller, request)
+    if (access.kind === 'instance-admin' && access.whileBusy)
+      request.caller = await authenticateOperator(request, access.whileAway)
+    else if (access.kind !== 'public') request.caller = await authenticate(usual, request)
+    else if (access.readsCaller) request.caller = await authenticateIfSignedIn(usual, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin)
       throw forbidden('Only instance administrators may do this.')
     if (access.kind === 'permissions')
@@ -150,7 +188,10 @@ export function tokenOf({ headers }: FastifyRequest): string {
   return token !== undefined && /^[\w~+/.=-]{1,512}$/.test(token) ? token : ''
 }
 
-async function authenticate(db: Database, findCaller: FindCaller, request: FastifyRequest): Promise<Caller> {
+/** Over which connections tokens are looked up. */
+type Lookup = { db: Database; findCaller: FindCaller }
+
+async function authenticate({ db, findCaller }: Lookup, request: FastifyRequest): Promise<Caller> {
   const token = tokenOf(request)
   const caller = token === '' ? undefined : await findCaller(token, request.ip)
   if (caller) return caller
@@ -172,14 +213,10 @@ const EXPIRED: Record<ExpiredToken, string> = {
 }
 
 /** A wrong token in a header is an error. A cookie is sent without asking, and may have expired. */
-async function authenticateIfSignedIn(
-  db: Database,
-  findCaller: FindCaller,
-  request: FastifyRequest,
-): Promise<Caller | null> {
-  if (request.headers.authorization !== undefined) return authenticate(db, findCaller, request)
+async function authenticateIfSignedIn(lookup: Lookup, request: FastifyRequest): Promise<Caller | null> {
+  if (request.headers.authorization !== undefined) return authenticate(lookup, request)
   const token = tokenOf(request)
-  return token === '' ? null : ((await findCaller(token, request.ip)) ?? null)
+  return token === '' ? null : ((await lookup.findCaller(token, request.ip)) ?? null)
 }
 
 async function authorize(
@@ -220,7 +257,7 @@ function permissionFor(need: Need, scope: Located): Permission {
 }
 
 /** In constant time: hashes have one length, and say nothing about where two tokens differ. */
-function hasToken(request: FastifyRequest, expected: string | undefined): boolean {
+export function hasToken(request: FastifyRequest, expected: string | undefined): boolean {
   if (expected === undefined || request.headers.authorization === undefined) return false
   return timingSafeEqual(hashToken(tokenOf(request)), hashToken(expected))
 }

@@ -4,17 +4,14 @@ import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import { readRetentionTotals } from '#ops/retention/prune.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { QueueCore } from '#platform/queue/core.ts'
+import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
 import type { InstallationState, ProcessState } from './state-metrics.ts'
 
 /** One after the other: a scrape takes one connection, not all of them. */
-export async function readInstallation(
-  db: Database,
-  queue: Pick<QueueCore, 'db' | 'jobs'>,
-): Promise<InstallationState> {
-  const queueDepths = await readQueueDepths(queue)
-  const oldestReadySeconds = await readOldestReadySeconds(queue.db)
+export async function readInstallation(db: Database): Promise<InstallationState> {
+  const queueDepths = await readQueueDepths({ db, jobs })
+  const oldestReadySeconds = await readOldestReadySeconds(db)
   const workers = await readLiveWorkers(db)
   return {
     queueDepths,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import { enforceAccess, recordAccess } from '#access/authorization/enforce.ts'
+import { createOperatorCheck } from '#access/authorization/operator.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { replyToBrokenConnection, replyWithError } from '#platform/http/errors.ts'
 import { closeConnectionsOnStop } from '#platform/http/graceful-stop.ts'
@@ -13,6 +14,7 @@ import { type HealthSigns, healthRoutes } from './routes.ts'
 /** `/healthz`, `/readyz` and `/metrics` of a process without the API, under the same rules. */
 export async function buildHealthApp(deps: {
   db: Database
+  reserved: Database
   health: HealthSigns
   metricsToken: string | undefined
   version: string
@@ -38,6 +40,6 @@ export async function buildHealthApp(deps: {
   recordAccess(app)
   rejectUnknownRoutes(app, recordRoutes(app))
   enforceAccess(app, deps)
-  await app.register(healthRoutes, { health: deps.health })
+  await app.register(healthRoutes, { health: deps.health, isOperator: createOperatorCheck(deps) })
   return app
 }

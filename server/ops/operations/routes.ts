@@ -1,8 +1,9 @@
 // The operations room: health, readiness, metrics, dead letters and the OpenAPI document.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
-import { unavailable } from '#platform/http/errors.ts'
+import { ApiError } from '#platform/http/errors.ts'
 import { prefersPage } from '#platform/http/requests.ts'
 import {
   AnyObject,
@@ -13,17 +14,12 @@ import {
   Timestamp,
 } from '#platform/http/schemas.ts'
 import { type StaticFile, sendFile, toFile } from '#platform/http/static-files.ts'
+import { findUnready, type ReadinessSigns } from './readiness.ts'
 
-export type HealthSigns = Pick<Health, 'refusal' | 'checkDatabase' | 'isQueueWorking' | 'metrics'>
+export type HealthSigns = Omit<Health, 'deadLetters'>
 
 /** The state of the service. */
-export type Health = {
-  /** Why this process must not work any more: a newer Gantry has migrated the database. Null while it may. */
-  refusal(): string | null
-  /** Rejects when the database does not respond. */
-  checkDatabase(): Promise<void>
-  /** Whether a job was processed recently. */
-  isQueueWorking(): Promise<boolean>
+export type Health = ReadinessSigns & {
   /** In the Prometheus text format. */
   metrics(): Promise<string>
   /** Jobs that failed their last attempt, newest first. */
@@ -52,8 +48,11 @@ const alive = Exactly(
   { title: 'HealthStatus' },
 )
 
+/** `isOperator`: whether a caller may know more than a code. */
+export type HealthDeps = { health: HealthSigns; isOperator: (request: FastifyRequest) => Promise<boolean> }
+
 /** What operators watch; a process that only works serves nothing else. */
-export const healthRoutes: FastifyPluginAsyncTypebox<{ health: HealthSigns }> = async (app, { health }) => {
+export const healthRoutes: FastifyPluginAsyncTypebox<HealthDeps> = async (app, { health, isOperator }) => {
   app.get(
     '/healthz',
     {
@@ -81,24 +80,27 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ health: HealthSigns }> = 
         tags,
         operationId: 'checkReady',
         summary: 'Readiness: the queue processes jobs, too',
-        description: 'For load balancers: send no requests to a process that returns 503.',
+        description:
+          'For load balancers: send no requests to a process that returns 503. `code` is the reason: `database_unreachable`, `database_unresponsive`, `database_read_only`, `database_full`, `queue_stalled`, `outgrown` or `stopping`. Needs no token; with the metrics token or that of an instance administrator, `message` says more.',
         security: [],
         response: { 200: alive, ...errorResponses(422, 503) },
       },
     },
-    async () => {
-      const refusal = health.refusal()
-      if (refusal !== null) throw unavailable(refusal)
-      await health.checkDatabase()
-      if (!(await health.isQueueWorking())) throw unavailable()
-      return { status: 'ok' as const }
+    async (request) => {
+      const unready = await findUnready(health)
+      if (unready === null) return { status: 'ok' as const }
+      const message = (await isOperator(request)) ? unready.sentence : 'Not ready; `code` is the reason.'
+      throw new ApiError(unready.code, message, { headers: { 'retry-after': '2' } })
     },
   )
 
   app.get(
     '/metrics',
     {
-      config: { access: { kind: 'instance-admin', orMetricsToken: true }, notJson: true },
+      config: {
+        access: { kind: 'instance-admin', orMetricsToken: true, whileBusy: true },
+        notJson: true,
+      },
       schema: {
         tags,
         operationId: 'readMetrics',
@@ -109,7 +111,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ health: HealthSigns }> = 
             description: 'The metrics, one sample per line',
             content: { 'text/plain': { schema: Type.String() } },
           },
-          ...errorResponses(401, 403),
+          ...errorResponses(401, 403, 503),
         },
       },
     },
@@ -118,10 +120,9 @@ export const healthRoutes: FastifyPluginAsyncTypebox<{ health: HealthSigns }> = 
   )
 }
 
-export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; version: string }> = async (
-  app,
-  { health, version },
-) => {
+export const operationsRoutes: FastifyPluginAsyncTypebox<
+  HealthDeps & { health: Health; version: string }
+> = async (app, { health, isOperator, version }) => {
   app.get(
     '/',
     {
@@ -155,7 +156,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<{ health: Health; versi
     },
   )
 
-  await healthRoutes(app, { health })
+  await healthRoutes(app, { health, isOperator })
 
   app.get(
     '/jobs/dead-letters',

@@ -47,7 +47,7 @@ export function openDatabase(
     /** Connections that are idle for longer are closed. */
     idleMs?: number
     onIdleError: (error: Error) => void
-  } & Pick<Config, 'session' | 'queryTimeoutMs' | 'onWait'>,
+  } & Pick<Config, 'session' | 'queryTimeoutMs' | 'onWait' | 'acceptsReadOnly'>,
 ) {
   const { max = 10, pipelineWithinMs } = options
   let failures = 0
@@ -58,6 +58,7 @@ export function openDatabase(
     session: options.session,
     queryTimeoutMs: options.queryTimeoutMs,
     onWait: options.onWait,
+    acceptsReadOnly: options.acceptsReadOnly,
     pipeline: pipelineWithinMs !== undefined,
     onFailure: () => {
       failures += 1

@@ -6,7 +6,7 @@ import { outageKind } from './outage-kinds.ts'
 /** The answer of a probe holds for this long: health checks come often, and each probe writes a megabyte. */
 const PROBE_AGAIN_MS = 2_000
 
-export type DiskWatch = { isFull(): Promise<boolean> }
+export type DiskWatch = { isDiskFull(): Promise<boolean> }
 
 /**
  * Whether the disk of the database is full. True from the first write that failed for this reason until a probe succeeds;
@@ -31,7 +31,7 @@ export function createDiskWatch(db: Database, failures: Pick<DatabaseFailures, '
   }
 
   return {
-    async isFull() {
+    async isDiskFull() {
       if (failures.counts().disk_full === overcome) return false
       if (performance.now() - probedAt < PROBE_AGAIN_MS) return true
       probing ??= probe().finally(() => {

@@ -142,12 +142,12 @@ describe('failures of a process', () => {
 describe('a full disk', () => {
   test('is reported from the first write that fails until a probe succeeds, and the probe leaves nothing behind', async () => {
     const disk = createDiskWatch(db, failures)
-    assert.equal(await disk.isFull(), false)
+    assert.equal(await disk.isDiskFull(), false)
     const fill = sql`do $$ begin raise sqlstate '53100'; end $$`
     await errorOf(fill.execute(db))
     // It is not full in truth: the probe succeeds.
-    const [first, second] = await Promise.all([disk.isFull(), disk.isFull()])
-    assert.deepEqual([first, second, await disk.isFull()], [false, false, false])
+    const [first, second] = await Promise.all([disk.isDiskFull(), disk.isDiskFull()])
+    assert.deepEqual([first, second, await disk.isDiskFull()], [false, false, false])
     const { rows } = await sql`select from pg_class where relname = 'gantry_disk_probe'`.execute(db)
     assert.equal(rows.length, 0)
   })
@@ -155,7 +155,7 @@ describe('a full disk', () => {
   test('stays reported while the probe fails', async () => {
     const broken = openDatabase({ host: '127.0.0.1', port: 1 }, { onIdleError: () => {} })
     const disk = createDiskWatch(broken.db, { counts: () => ({ ...failures.counts(), disk_full: 99 }) })
-    assert.equal(await disk.isFull(), true)
+    assert.equal(await disk.isDiskFull(), true)
     await assert.rejects(probeWrite(broken.db))
     await broken.close()
   })

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { unheardCommit } from '#platform/database/client.ts'
-import { codeOf, outageKind } from '#platform/database/outage-kinds.ts'
+import { codeOf, type OutageKind, outageKind } from '#platform/database/outage-kinds.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import { type ErrorsByField, errorsByField } from './validation.ts'
 
@@ -33,6 +33,15 @@ export const ERROR_CODES = {
   internal: 500,
   unavailable: 503,
   outcome_unknown: 503,
+  database_unreachable: 503,
+  database_unresponsive: 503,
+  database_read_only: 503,
+  database_full: 503,
+  pool_exhausted: 503,
+  lock_wait: 503,
+  queue_stalled: 503,
+  outgrown: 503,
+  stopping: 503,
 } as const
 
 export type ErrorCode = keyof typeof ERROR_CODES
@@ -74,6 +83,22 @@ export const unavailable = (
 ) => {
   return new ApiError('unavailable', message, { headers: { 'retry-after': '2' } })
 }
+
+/** What operators are told about a database that does not work; all others get `unavailable`. */
+export const OUTAGE_CODES: Record<OutageKind, ErrorCode> = {
+  unreachable: 'database_unreachable',
+  unresponsive: 'database_unresponsive',
+  read_only: 'database_read_only',
+  disk_full: 'database_full',
+  pool_exhausted: 'pool_exhausted',
+  lock_wait: 'lock_wait',
+}
+
+/** For operators whose token cannot be checked: who they are is not known, so that they learn no more than the code. */
+export const databaseAway = (kind: OutageKind) =>
+  new ApiError(OUTAGE_CODES[kind], 'The token cannot be checked, because the database cannot be asked.', {
+    headers: { 'retry-after': '2' },
+  })
 
 /** A commit was sent, and its answer never arrived. */
 export const outcomeUnknown = () => {
