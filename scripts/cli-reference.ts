@@ -48,7 +48,7 @@ its log. Ctrl-C ends the watching, not the run.
 | code | meaning |
 |---|---|
 | 0 | the run completed; the command succeeded; there was nothing to roll back |
-| 1 | the run failed |
+| 1 | the run failed; a check of doctor failed |
 | 2 | wrong usage |
 | 3 | the run was canceled or skipped |
 | 4 | not signed in, or not allowed |

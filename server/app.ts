@@ -299,11 +299,14 @@ const apiRoutes = async (app: FastifyInstance, deps: ApiDeps) => {
   keepSessionsAlive(app, { db, lifetimes, baseUrl })
   await app.register(diagnosticsRoutes, {
     db,
+    reserved,
     box,
     config,
     tokenTargets: config.tokenTargets,
     baseUrl,
     version,
+    checkDatabase: deps.health.checkDatabase,
+    isDiskFull: deps.health.isDiskFull,
     isQueueWorking: deps.health.isQueueWorking,
     poolState: deps.poolState,
     localIsolation: deps.localIsolation,

@@ -1,5 +1,5 @@
 // What can be wrong between this machine and an instance, and what to do about it.
-import type { components, Gantry } from '@gantry/client'
+import { type components, type Gantry, GantryError } from '@gantry/client'
 import { EXIT } from './exit-codes.ts'
 import { toFailure } from './failure.ts'
 import { duration } from './times.ts'
@@ -26,19 +26,66 @@ export async function* examine(
         `The instance runs ${info.data.version}, this is ${version}.`,
         `curl -fsSL ${url}/cli/install.sh | sh`,
       )
-  const me = await attempt(gantry.get('/users/me'))
-  if (me.kind === 'failed')
-    return yield failed('token', me.message, me.hint ?? 'Sign in with `gantry login`.')
-  yield ok('token', `You are ${me.data.email}.`)
-  yield* checkExpiry(gantry, now())
+  // First, because it answers without the database; all other routes may take long then.
   const asked = now()
   const diagnostics = await attempt(gantry.get('/diagnostics'))
-  if (diagnostics.kind === 'failed')
-    return yield diagnostics.exit === EXIT.notAllowed
-      ? warning('instance', 'Only instance administrators see more.', 'Ask one to run `gantry doctor`.')
-      : failed('instance', diagnostics.message, diagnostics.hint ?? null)
-  yield checkClock(Date.parse(diagnostics.data.time), asked, now())
+  const answered = now()
+  const isAway = diagnostics.kind === 'ok' ? hasNoDatabase(diagnostics.data.checks) : diagnostics.code in AWAY
+  if (isAway) yield warning('token', 'Not checked: it needs the database.', 'See what follows.')
+  else {
+    const me = await attempt(gantry.get('/users/me'))
+    if (me.kind === 'failed')
+      return yield failed('token', me.message, me.hint ?? 'Sign in with `gantry login`.')
+    yield ok('token', `You are ${me.data.email}.`)
+    yield* checkExpiry(gantry, now())
+  }
+  if (diagnostics.kind === 'failed') return yield explain(diagnostics)
+  yield checkClock(Date.parse(diagnostics.data.time), asked, answered)
   yield* diagnostics.data.checks
+}
+
+/** What an instance says that cannot ask its database who is calling. */
+const AWAY: Record<string, [message: string, remedy: string]> = {
+  database_unreachable: [
+    'The instance cannot reach its database.',
+    'Check that PostgreSQL runs, that Gantry can connect to it, and that it has connections left (max_connections).',
+  ],
+  database_unresponsive: [
+    'The database of the instance does not answer in time.',
+    'Check the load, the disk and the network of the database server.',
+  ],
+  database_read_only: [
+    'The database of the instance is read-only.',
+    'Connect Gantry to the primary, or turn default_transaction_read_only off.',
+  ],
+  database_full: ['The disk of the database is full.', 'Free space on the disk of the database server.'],
+  pool_exhausted: [
+    'All database connections of the instance are in use.',
+    'End what holds them, or raise GANTRY_DATABASE_CONNECTIONS.',
+  ],
+  lock_wait: [
+    'The instance waits for a database lock.',
+    'End the transaction that holds it; the log names it.',
+  ],
+}
+
+/** Diagnostics answers then, too: to administrators whom the instance knows from before. */
+const hasNoDatabase = (checks: readonly Check[]) =>
+  checks.some(({ name, status }) => name === 'database' && status === 'failed')
+
+function explain({ code, exit, message, hint }: Failed): Check {
+  const away = AWAY[code]
+  if (away) {
+    const [what, remedy] = away
+    return failed(
+      'instance',
+      what,
+      `${remedy} More is shown for a token that was used in the last ten minutes.`,
+    )
+  }
+  return exit === EXIT.notAllowed
+    ? warning('instance', 'Only instance administrators see more.', 'Ask one to run `gantry doctor`.')
+    : failed('instance', message, hint ?? 'The log of the instance says more.')
 }
 
 function checkClock(there: number, asked: number, answered: number): Check {
@@ -67,16 +114,16 @@ async function* checkExpiry(gantry: Gantry, now: number): AsyncGenerator<Check> 
   }
 }
 
-type Attempt<Data> =
-  | { kind: 'ok'; data: Data }
-  | { kind: 'failed'; message: string; hint: string | undefined; exit: number }
+type Failed = { kind: 'failed'; code: string; message: string; hint: string | undefined; exit: number }
+type Attempt<Data> = { kind: 'ok'; data: Data } | Failed
 
 async function attempt<Data>(call: Promise<Data>): Promise<Attempt<Data>> {
   try {
     return { kind: 'ok', data: await call }
   } catch (error) {
     const { message, hint, exit } = toFailure(error)
-    return { kind: 'failed', message, hint, exit }
+    const code = error instanceof GantryError ? error.code : ''
+    return { kind: 'failed', code, message, hint, exit }
   }
 }
 

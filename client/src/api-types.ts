@@ -13,7 +13,7 @@ export interface paths {
     }
     /**
      * Check the installation
-     * @description Looks at the database, workers, queue, deliveries, servers, disk, key and settings, and says what to do about what is wrong. Answers within about five seconds, always with 200; `gantry doctor` shows the result. What concerns the machine is that of the process that answers.
+     * @description Looks at the database, workers, queue, deliveries, servers, disk, key and settings, and says what to do about what is wrong. Answers within about five seconds, with 200 whatever it finds; `gantry doctor` shows the result. What concerns the machine is that of the process that answers. Works without the database for tokens that this process has seen in the last ten minutes; others get 503, whose `code` says what is wrong with the database.
      */
     get: operations['readDiagnostics']
     put?: never

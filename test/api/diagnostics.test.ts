@@ -7,6 +7,7 @@ import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { temporaryFolder } from '#adapters/repositories/fixtures.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
+import { administer } from '#test/support/database.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createAction, createHook, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 
@@ -52,9 +53,9 @@ test('a healthy installation is reported as such, with its version and time', as
   assert.deepEqual(
     checks.map(({ name }) => name),
     [
-      ...['database', 'clock', 'workers', 'queue', 'dead_letters', 'deliveries', 'hooks', 'tokens'],
-      ...['servers', 'live_releases'],
-      ...['disk', 'secret_key', 'local_steps', 'base_url', 'pages'],
+      ...['database', 'clock', 'workers', 'queue', 'environments', 'dead_letters', 'deliveries', 'hooks'],
+      ...['tokens', 'servers', 'live_releases'],
+      ...['home', 'disk', 'secret_key', 'local_steps', 'base_url', 'pages'],
     ],
   )
   // The rest depends on the machine that runs the tests.
@@ -140,6 +141,107 @@ test('names of servers and hooks are shown only to those who may see them', asyn
   const seeing = await diagnose(member.token)
   assert.equal(seeing.servers!.message, '1 server was unreachable at the last run: web-1.')
   assert.match(seeing.hooks!.message, /: Chat\.$/)
+})
+
+test('hooks that fail are reported before they are switched off', async () => {
+  const own = await createTestTree(db)
+  const before = (await diagnose()).hooks!.message
+  const hook = await createHook(db, own, 'outgoing', { name: 'Pager' })
+  await sql`insert into hook_health (hook_id, failures_in_a_row, failing_since) values (${hook}, 1, now())`.execute(
+    db,
+  )
+  const member = await createPerson(db, { admin: true })
+  await grantRole(db, member.id, 'viewer', { organizationId: own.organizationId })
+  const { hooks } = await diagnose(member.token)
+  assert.equal(hooks!.message, `${before} 1 outgoing hook is failing: Pager.`)
+  assert.match(hooks!.remedy!, /what its receiver answers/)
+})
+
+test('an environment where work waits and nothing completes is reported', async () => {
+  const own = await createTestTree(db)
+  const updated_at = new Date(Date.now() - 700_000).toISOString()
+  const queued = {
+    status: 'queued',
+    status_reason_code: 'QUEUED',
+    started_at: null,
+    completed_at: null,
+  } as const
+  await createAction(db, { ...own, serverIds: [] }, { ...queued, updated_at })
+  const member = await createPerson(db, { admin: true })
+  await grantRole(db, member.id, 'viewer', { organizationId: own.organizationId })
+  const { environments } = await diagnose(member.token)
+  assert.match(
+    environments!.message,
+    /^Work waits in 1 environment, and nothing has completed there for 10 minutes: .+ \(1 run\)\.$/,
+  )
+  assert.equal(environments!.status, 'failed')
+  assert.match((await diagnose()).environments!.message, /10 minutes\.$/)
+})
+
+test('a home that is missing is reported as such, and the database is fine', async (t) => {
+  const homeless = await openTestApp(t, { environment: { GANTRY_HOME: join(home, 'missing') } })
+  const person = await createPerson(homeless.db, { admin: true })
+  const { body } = await homeless.request('GET', '/diagnostics', { token: person.token })
+  const checks: Record<string, Check> = Object.fromEntries(
+    body.checks.map((check: Check) => [check.name, check]),
+  )
+  assert.match(checks.home!.message, /^The folder of GANTRY_HOME does not exist/)
+  assert.equal(checks.home!.status, 'failed')
+  assert.deepEqual(
+    [checks.disk!.message, checks.disk!.remedy],
+    ['Not checked: the folder of GANTRY_HOME is missing.', 'See the check home.'],
+  )
+  assert.equal(checks.database!.status, 'ok')
+  assert.doesNotMatch(JSON.stringify(body), /does not answer|cannot be reached/)
+})
+
+test('without the database, administrators who were here before get every check that needs none', async (t) => {
+  const away = await openTestApp(t, { environment: { GANTRY_HOME: home } })
+  const [seen, revoked, unseen] = [
+    await createPerson(away.db, { admin: true }),
+    await createPerson(away.db, { admin: true }),
+    await createPerson(away.db, { admin: true }),
+  ]
+  const ask = (token: string, url = '/diagnostics') => away.request('GET', url, { token })
+  // Any use counts.
+  for (const { token } of [seen, revoked]) assert.equal((await ask(token, '/workers')).status, 200)
+  const { database } = away.settings
+  await administer(`alter database ${database} allow_connections false`)
+  await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`)
+  const { status, body } = await ask(seen.token)
+  assert.equal(status, 200)
+  const checks: Record<string, Check> = Object.fromEntries(
+    body.checks.map((check: Check) => [check.name, check]),
+  )
+  assert.deepEqual(
+    [checks.database!.status, checks.database!.message],
+    ['failed', 'The database cannot be reached.'],
+  )
+  assert.match(checks.database!.remedy!, /Check that PostgreSQL runs/)
+  for (const name of ['clock', 'workers', 'queue', 'environments', 'hooks', 'secret_key'])
+    assert.deepEqual(
+      [checks[name]!.message, checks[name]!.remedy],
+      ['Not checked: it needs the database.', 'See the check database.'],
+    )
+  for (const name of ['home', 'base_url']) assert.equal(checks[name]!.status, 'ok', name)
+  // Others learn the code only, and no other route lets anybody in.
+  for (const token of [unseen.token, 'no-token']) {
+    const answer = await ask(token)
+    assert.deepEqual([answer.status, answer.body.code], [503, 'database_unreachable'])
+  }
+  assert.equal((await ask('')).status, 401)
+  for (const url of ['/workers', '/users/me', '/jobs/dead-letters', '/metrics'])
+    assert.equal((await ask(seen.token, url)).status, 503, url)
+
+  await administer(`alter database ${database} allow_connections true`)
+  await sql`update tokens set revoked_at = now() where user_id = ${revoked.id}`.execute(away.db)
+  assert.equal((await ask(revoked.token)).status, 401)
+  assert.equal((await ask(unseen.token)).status, 200)
+  // Known as revoked from then on, also while the database is away again.
+  await administer(`alter database ${database} allow_connections false`)
+  await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`)
+  assert.deepEqual([(await ask(revoked.token)).status, (await ask(unseen.token)).status], [503, 200])
+  await administer(`alter database ${database} allow_connections true`)
 })
 
 test('a key file that is missing or open to others is reported', async () => {

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { openShell } from '#test/support/cli.ts'
+import { administer } from '#test/support/database.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
 import { createPerson } from '#test/support/world.ts'
@@ -47,4 +48,43 @@ test('an address where nothing or something else responds is named', async (t) =
     assert.equal(code, 5, `${command}: ${stdout}${stderr}`)
     assert.doesNotMatch(stdout + stderr, /\n\s+at |SyntaxError|JSON at position/)
   }
+})
+
+test('without its database, the instance is checked for administrators it knows, and others learn what is wrong', async (t) => {
+  const away = await openTestApp(t)
+  const there = await away.app.listen({ host: '127.0.0.1', port: 0 })
+  const [known, unknown] = [await createPerson(away.db, { admin: true }), await createPerson(away.db)]
+  assert.equal((await away.request('GET', '/workers', { token: known.token })).status, 200)
+  const { database } = away.settings
+  await administer(`alter database ${database} allow_connections false`)
+  await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${database}'`)
+  const ask = ({ token }: { token: string }) =>
+    shell.gantry(['doctor'], { env: { GANTRY_URL: there, GANTRY_TOKEN: token } })
+  const [shown, refused] = await Promise.all([ask(known), ask(unknown)])
+  assert.match(shown.stdout, /! token: Not checked: it needs the database\.\n/)
+  assert.match(shown.stdout, /✗ database: The database cannot be reached\.\n {2}Check that PostgreSQL runs/)
+  assert.match(
+    shown.stdout,
+    /! workers: Not checked: it needs the database\.\n {2}See the check database\.\n/,
+  )
+  assert.match(shown.stdout, /✓ home: /)
+  assert.match(
+    refused.stdout,
+    /✗ instance: The instance cannot reach its database\.\n {2}Check that PostgreSQL runs.*used in the last ten minutes/,
+  )
+  for (const { stdout, stderr, code } of [shown, refused]) {
+    assert.doesNotMatch(stdout + stderr, /sign in/i)
+    assert.equal(code, 1)
+  }
+  await administer(`alter database ${database} allow_connections true`)
+})
+
+test('a proxy without an instance behind it is named', async (t) => {
+  const proxy = createServer((_, response) => response.writeHead(503).end('<h1>503 Service Unavailable</h1>'))
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  later(t, async () => void proxy.close())
+  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const { stdout, code } = await shell.gantry(['doctor'], { env: { GANTRY_URL: address } })
+  assert.match(stdout, /^✗ connection: .*\n {2}A proxy responded, but no instance behind it/)
+  assert.equal(code, 5)
 })

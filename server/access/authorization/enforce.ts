@@ -195,7 +195,7 @@ async function authenticate({ db, findCaller }: Lookup, request: FastifyRequest)
   const token = tokenOf(request)
   const caller = token === '' ? undefined : await findCaller(token, request.ip)
   if (caller) return caller
-  const expired = await findExpiredToken(db, token)
+  const expired = token === '' ? undefined : await findExpiredToken(db, token)
   if (expired !== undefined) {
     const headers = { 'www-authenticate': 'Bearer error="invalid_token"' }
     throw new ApiError('token_expired', EXPIRED[expired], { headers })

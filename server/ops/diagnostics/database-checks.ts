@@ -1,29 +1,39 @@
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
+import { OUTAGES, type OutageKind } from '#platform/database/outage-kinds.ts'
+import { counted } from './names.ts'
 import { type Check, failed, ok, warning } from './run-checks.ts'
 
-export type DatabaseDeps = { db: Database; poolState: () => PoolState }
+/** `outage`: what is known to be wrong with the database. */
+export type DatabaseDeps = { db: Database; poolState: () => PoolState; outage: OutageKind | null }
 
 /** The connections of this process: at most, open, not in use; and requests that wait for one. */
 export type PoolState = { max: number; open: number; idle: number; waiting: number }
+
+/** Whether a request would have to wait for one. */
+export const isExhausted = ({ max, open, idle }: PoolState) => open >= max && idle === 0
 
 const SLOW_MS = 250
 const SKEW_MS = 2_000
 const LARGE_SKEW_MS = 60_000
 
-export function databaseChecks({ db, poolState }: DatabaseDeps): Check[] {
+export function databaseChecks({ db, poolState, outage }: DatabaseDeps): Check[] {
   return [
     {
       name: 'database',
       async run() {
-        const { max, open, idle, waiting } = poolState()
+        if (outage !== null) return failed(OUTAGES[outage].sentence, OUTAGES[outage].remedy)
+        const pool = poolState()
+        const { max, open, idle, waiting } = pool
         const { version, roundTripMs } = await ask(db)
         const used = `${open - idle} of ${max} connections are in use`
         const message = `PostgreSQL ${version} answers within ${Math.ceil(roundTripMs)} ms; ${used}.`
         if (waiting > 0)
           return warning(
             `${message} ${counted(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} for one.`,
-            'Raise GANTRY_DATABASE_CONNECTIONS if this persists.',
+            isExhausted(pool)
+              ? OUTAGES.pool_exhausted.remedy
+              : 'Raise GANTRY_DATABASE_CONNECTIONS if this persists.',
           )
         return roundTripMs > SLOW_MS
           ? warning(message, 'Move Gantry closer to its database, or look at the load of the database.')
@@ -32,6 +42,7 @@ export function databaseChecks({ db, poolState }: DatabaseDeps): Check[] {
     },
     {
       name: 'clock',
+      needsDatabase: true,
       async run() {
         const { time, skewMs } = await ask(db)
         const seconds = (Math.abs(skewMs) / 1_000).toFixed(1)
@@ -67,9 +78,4 @@ export function bounded<Result>(db: Database, work: (trx: Database) => Promise<R
     await sql`set local statement_timeout = '2s'`.execute(trx)
     return work(trx)
   })
-}
-
-/** `1 job`, `2 jobs` */
-export function counted(count: number, word: string): string {
-  return `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`
 }

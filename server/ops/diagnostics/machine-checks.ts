@@ -1,4 +1,4 @@
-import { stat, statfs } from 'node:fs/promises'
+import { access, constants, stat, statfs } from 'node:fs/promises'
 import ipaddr from 'ipaddr.js'
 import type { LocalIsolation } from '#adapters/executors/connect.ts'
 import { isSameKey } from '#ops/commands/same-key.ts'
@@ -15,6 +15,8 @@ export type MachineDeps = {
   version: string
   baseUrl: () => string
   config: Pick<Config, 'home' | 'host' | 'publicUrl' | 'role' | 'databaseUrl' | 'secretKey'>
+  /** Whether writes to the database have failed because its disk is full, and still do. */
+  isDiskFull: () => Promise<boolean>
   /** How steps on local servers run. */
   localIsolation: () => Promise<LocalIsolation>
   /** For which version the pages were built; null when they were not. */
@@ -25,14 +27,9 @@ export type MachineDeps = {
 export function machineChecks(deps: MachineDeps): Check[] {
   const { config, version } = deps
   return [
-    {
-      name: 'disk',
-      async run() {
-        const { bavail, blocks, bsize } = await statfs(config.home)
-        return judgeDisk(bavail * bsize, blocks * bsize, config.databaseUrl === undefined)
-      },
-    },
-    { name: 'secret_key', run: () => checkKey(deps) },
+    { name: 'home', run: () => checkHome(config.home) },
+    { name: 'disk', run: () => checkDisk(deps) },
+    { name: 'secret_key', needsDatabase: true, run: () => checkKey(deps) },
     {
       name: 'local_steps',
       async run() {
@@ -45,15 +42,49 @@ export function machineChecks(deps: MachineDeps): Check[] {
   ]
 }
 
+const MISSING = failed(
+  'The folder of GANTRY_HOME does not exist, or its disk is not mounted.',
+  'Mount the disk, or restore the folder from a backup; then restart Gantry.',
+)
+
+async function checkHome(home: string): Promise<Finding> {
+  try {
+    await access(home, constants.R_OK | constants.W_OK | constants.X_OK)
+    return ok('GANTRY_HOME exists, and this process can write there.')
+  } catch (error) {
+    return isMissing(error)
+      ? MISSING
+      : failed(
+          'This process cannot write to the folder of GANTRY_HOME.',
+          'Give it to the account that Gantry runs under, with the mode 700.',
+        )
+  }
+}
+
+const isMissing = (error: unknown) =>
+  ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')
+
+async function checkDisk({ config, isDiskFull }: MachineDeps): Promise<Finding> {
+  if (await isDiskFull())
+    return failed('The disk of the database is full: a write failed.', 'See the check database.')
+  try {
+    const { bavail, blocks, bsize } = await statfs(config.home)
+    return judgeDisk(bavail * bsize, blocks * bsize, config.databaseUrl === undefined)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    return warning('Not checked: the folder of GANTRY_HOME is missing.', 'See the check home.')
+  }
+}
+
 const GIB = 1024 ** 3
 
-/** Pure. */
+/** Pure. Everything is stored on the disk of an embedded database, which must not become full. */
 export function judgeDisk(free: number, total: number, isEmbedded: boolean): Finding {
   const share = total > 0 ? free / total : 0
   const holds = isEmbedded ? 'the database, the repositories and the key' : 'the repositories and the key'
   const message = `${(free / GIB).toFixed(1)} GiB (${Math.floor(share * 100)}%) are free in GANTRY_HOME, which holds ${holds}.`
   const remedy = 'Free some space, or move GANTRY_HOME to a larger disk.'
-  if (free < GIB / 4) return failed(message, remedy)
+  if (free < (isEmbedded ? GIB : GIB / 4)) return failed(message, remedy)
   return free < 2 * GIB && share < 0.1 ? warning(message, remedy) : ok(message)
 }
 

@@ -1,13 +1,23 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
-import { callerOf, instanceAdmin } from '#access/authorization/enforce.ts'
+import { callerOf } from '#access/authorization/enforce.ts'
+import type { Database } from '#platform/database/connect.ts'
+import { findOutage } from '#platform/database/find-outage.ts'
+import { codeOf } from '#platform/database/outage-kinds.ts'
 import { Exactly, errorResponses, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
-import { type DatabaseDeps, databaseChecks } from './database-checks.ts'
+import { type DatabaseDeps, databaseChecks, isExhausted } from './database-checks.ts'
 import { type MachineDeps, machineChecks } from './machine-checks.ts'
-import { runChecks } from './run-checks.ts'
+import { runChecks, skipUnanswerable } from './run-checks.ts'
 import { type WorkDeps, workChecks } from './work-checks.ts'
 
-export type DiagnosticsDeps = DatabaseDeps & WorkDeps & MachineDeps
+export type DiagnosticsDeps = Omit<DatabaseDeps, 'outage'> &
+  WorkDeps &
+  MachineDeps & {
+    /** One connection that is free while all others are in use, and reads while the database takes no writes. */
+    reserved: Database
+    /** Rejects when the database does not respond, or takes no writes. */
+    checkDatabase: () => Promise<void>
+  }
 
 const WITHIN_MS = 5_000
 
@@ -40,21 +50,27 @@ export const diagnosticsRoutes: FastifyPluginAsyncTypebox<DiagnosticsDeps> = asy
   app.get(
     '/diagnostics',
     {
-      config: { access: instanceAdmin },
+      config: { access: { kind: 'instance-admin', whileBusy: true, whileAway: true } },
       schema: {
         tags: ['Operations'],
         operationId: 'readDiagnostics',
         summary: 'Check the installation',
         description:
-          'Looks at the database, workers, queue, deliveries, servers, disk, key and settings, and says what to do about what is wrong. Answers within about five seconds, always with 200; `gantry doctor` shows the result. What concerns the machine is that of the process that answers.',
-        response: { 200: diagnostics, ...errorResponses(401, 403) },
+          'Looks at the database, workers, queue, deliveries, servers, disk, key and settings, and says what to do about what is wrong. Answers within about five seconds, with 200 whatever it finds; `gantry doctor` shows the result. What concerns the machine is that of the process that answers. Works without the database for tokens that this process has seen in the last ten minutes; others get 503, whose `code` says what is wrong with the database.',
+        response: { 200: diagnostics, ...errorResponses(401, 403, 503) },
       },
     },
     async (request) => {
-      const checks = [...databaseChecks(deps), ...workChecks(deps, callerOf(request)), ...machineChecks(deps)]
+      const outage = request.outage ?? (await findOutage(deps).catch(() => null))
+      const db = outage === null && !isExhausted(deps.poolState()) ? deps.db : deps.reserved
+      const checks = [
+        ...databaseChecks({ ...deps, db, outage }),
+        ...workChecks({ ...deps, db }, callerOf(request)),
+        ...machineChecks({ ...deps, db }),
+      ]
       const onError = (name: string, err: unknown) =>
-        request.log.warn({ check: name, err }, 'diagnostic check failed')
-      const results = await runChecks(checks, { withinMs: WITHIN_MS, onError })
+        request.log.warn({ check: name, err, code: codeOf(err) }, 'diagnostic check failed')
+      const results = await runChecks(skipUnanswerable(checks, outage), { withinMs: WITHIN_MS, onError })
       return { version: deps.version, time: new Date().toISOString(), checks: results }
     },
   )

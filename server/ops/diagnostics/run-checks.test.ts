@@ -27,11 +27,14 @@ test('a check that hangs or breaks has failed, says nothing of the error, and th
 
 test('a disk is judged by what is left, and by its share on a large one', () => {
   const gib = 1024 ** 3
-  const status = (free: number, total: number) => judgeDisk(free * gib, total * gib, true).status
+  const status = (free: number, total: number, isEmbedded = true) =>
+    judgeDisk(free * gib, total * gib, isEmbedded).status
   assert.deepEqual(
     [status(50, 100), status(1, 5), status(1, 100), status(0.2, 1), status(3, 1_000)],
     ['ok', 'ok', 'warning', 'failed', 'ok'],
   )
+  // An embedded database needs space to write.
+  assert.deepEqual([status(0.9, 5), status(0.9, 5, false), status(0.2, 5, false)], ['failed', 'ok', 'failed'])
 })
 
 test('a base URL that senders cannot reach, or that is not encrypted, is reported', () => {

@@ -1,7 +1,7 @@
 // The diagnostics room: what `gantry doctor` shows. Each check looks at one part of the installation; none changes
 // anything. A check that hangs or breaks is itself a finding, and the others still answer.
 import { setTimeout as delay } from 'node:timers/promises'
-import { isOutage } from '#platform/database/outages.ts'
+import { OUTAGES, type OutageKind, outageKind } from '#platform/database/outage-kinds.ts'
 
 export type Finding = {
   status: 'ok' | 'warning' | 'failed'
@@ -10,7 +10,7 @@ export type Finding = {
   remedy: string | null
 }
 
-export type Check = { name: string; run(): Promise<Finding> }
+export type Check = { name: string; needsDatabase?: true; run(): Promise<Finding> }
 
 export type CheckResult = { name: string } & Finding
 
@@ -51,7 +51,16 @@ const CANCELLED = '57014'
 /** The error itself stays in the log: it may name hosts, paths and values. */
 function broken(error: unknown): Finding {
   if ((error as { code?: unknown } | null)?.code === CANCELLED) return TOO_SLOW
-  return isOutage(error)
-    ? failed('The database does not answer.', 'Check that it runs, and that this process can reach it.')
-    : failed('This check failed unexpectedly.', 'The log of this process has the details.')
+  const kind = outageKind(error)
+  return kind === null
+    ? failed('This check failed unexpectedly.', 'The log of this process has the details.')
+    : failed(OUTAGES[kind].sentence, OUTAGES[kind].remedy)
+}
+
+/** Those that can only fail, because the database cannot be read, say so and ask nothing. */
+export function skipUnanswerable(checks: readonly Check[], outage: OutageKind | null): Check[] {
+  const isReadable = outage === null || outage === 'read_only' || outage === 'disk_full'
+  if (isReadable) return [...checks]
+  const skipped = warning('Not checked: it needs the database.', 'See the check database.')
+  return checks.map((check) => (check.needsDatabase ? { ...check, run: async () => skipped } : check))
 }

@@ -4,7 +4,8 @@ import { loadTokenHooks, type TokenHook } from '#model/hooks/token-hooks.ts'
 import { isLimited } from '#model/hooks/token-use.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
-import { bounded, counted } from './database-checks.ts'
+import { bounded } from './database-checks.ts'
+import { counted } from './names.ts'
 import { type Finding, ok, warning } from './run-checks.ts'
 
 /** `tokenTargets`: where the installation allows tokens to go. */

@@ -1,11 +1,13 @@
 import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
-import { can, type Permission, type Scope } from '#access/authorization/permissions.ts'
 import { HELD, isHeld } from '#model/hooks/rate-budgets.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
-import { bounded, counted } from './database-checks.ts'
+import { bounded } from './database-checks.ts'
+import { checkEnvironments } from './environment-check.ts'
+import { checkHooks } from './hook-check.ts'
+import { counted, type Named, namesOf } from './names.ts'
 import { type Check, failed, ok, warning } from './run-checks.ts'
 import { checkTokens, type TokenCheckDeps } from './token-check.ts'
 import { checkWorkers } from './worker-check.ts'
@@ -20,7 +22,7 @@ const MAX_COUNTED = 10_000
 
 /** Work that does not get done. Names are shown to callers who may see what they name. */
 export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, caller: Caller): Check[] {
-  return [
+  const checks: Check[] = [
     {
       name: 'workers',
       run: () => checkWorkers(db),
@@ -40,6 +42,10 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
           'Start more workers if this persists.',
         )
       },
+    },
+    {
+      name: 'environments',
+      run: () => checkEnvironments(db, caller),
     },
     {
       name: 'dead_letters',
@@ -67,15 +73,7 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
     },
     {
       name: 'hooks',
-      async run() {
-        const hooks = await bounded(db, findDisabledHooks)
-        return hooks.length === 0
-          ? ok('No outgoing hook was switched off.')
-          : warning(
-              `${counted(hooks.length, 'outgoing hook')} ${hooks.length === 1 ? 'is' : 'are'} switched off because the receiver kept failing${namesOf(caller, 'hook:view', hooks)}.`,
-              'Fix the receiver, then activate the hook again.',
-            )
-      },
+      run: () => checkHooks(db, caller),
     },
     {
       name: 'tokens',
@@ -106,18 +104,7 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
       },
     },
   ]
-}
-
-type Named = Scope & { name: string }
-
-const MAX_NAMES = 5
-
-/** `: web-1, web-2, …`; an instance administrator sees nothing of an organization without a grant there. */
-function namesOf(caller: Caller, permission: Permission, found: readonly Named[]): string {
-  const names = found.filter((one) => can(caller, permission, one)).map(({ name }) => name)
-  if (names.length === 0) return ''
-  const isAll = found.length <= Math.min(names.length, MAX_NAMES)
-  return `: ${[...names.slice(0, MAX_NAMES), ...(isAll ? [] : ['…'])].join(', ')}`
+  return checks.map((check) => ({ ...check, needsDatabase: true }))
 }
 
 async function countDeliveries(db: Database): Promise<{ failed: number; late: number }> {
@@ -133,15 +120,6 @@ async function countDeliveries(db: Database): Promise<{ failed: number; late: nu
       where due_at < now() - interval '1 minute' and coalesce(leased_until < now(), true)
         and not ${sql.raw(isHeld('d'))}) as late`.execute(db)
   return rows[0]!
-}
-
-async function findDisabledHooks(db: Database): Promise<Named[]> {
-  const { rows } = await sql<Named>`
-    select h.name, p.organization_id, e.project_id, h.environment_id
-    from hooks h join environments e on e.id = h.environment_id join projects p on p.id = e.project_id
-    where h.type = 'outgoing' and h.deleted_at is null and h.disabled_at is not null
-    order by h.disabled_at desc, h.id limit ${MAX_COUNTED}`.execute(db)
-  return rows
 }
 
 /** `web-1 (shop)`: once per application. */

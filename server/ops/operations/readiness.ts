@@ -1,15 +1,12 @@
-import { OUTAGES, type OutageKind, outageKind } from '#platform/database/outage-kinds.ts'
+import { findOutage } from '#platform/database/find-outage.ts'
+import { OUTAGES, type OutageKind } from '#platform/database/outage-kinds.ts'
 import { type ErrorCode, OUTAGE_CODES } from '#platform/http/errors.ts'
 
 /** What `/readyz` depends on. */
-export type ReadinessSigns = {
+export type ReadinessSigns = Parameters<typeof findOutage>[0] & {
   /** Why this process must not work any more: a newer Gantry has migrated the database. Null while it may. */
   refusal(): string | null
   isStopping(): boolean
-  /** Rejects when the database does not respond, or takes no writes. */
-  checkDatabase(): Promise<void>
-  /** Whether writes have failed because its disk is full, and still do. */
-  isDiskFull(): Promise<boolean>
   /** Whether a job was processed recently. */
   isQueueWorking(): Promise<boolean>
 }
@@ -30,17 +27,6 @@ export async function findUnready(signs: ReadinessSigns): Promise<Unready | null
   if (await signs.isQueueWorking()) return null
   const sentence = 'No job went through the queue in the last seconds. Check that a worker runs, and its log.'
   return { code: 'queue_stalled', sentence }
-}
-
-async function findOutage(signs: ReadinessSigns): Promise<OutageKind | null> {
-  try {
-    await signs.checkDatabase()
-  } catch (error) {
-    const kind = outageKind(error)
-    if (kind === null) throw error
-    return kind
-  }
-  return (await signs.isDiskFull()) ? 'disk_full' : null
 }
 
 const sentenceOf = (kind: OutageKind) => `${OUTAGES[kind].sentence} ${OUTAGES[kind].remedy}`

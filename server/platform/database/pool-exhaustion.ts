@@ -15,7 +15,10 @@ export function nameExhaustion(pool: pg.Pool, onError?: (error: Error) => void):
   const examine = (error: Error): Error => {
     if (error.message !== 'timeout exceeded when trying to connect') return error
     const { _clients } = pool as unknown as Internals
-    const isInUse = _clients.every((client) => client instanceof Client && client.session !== undefined)
+    // A single connection is a reserved one, for quick statements: the server does not answer.
+    const isInUse =
+      _clients.length > 1 &&
+      _clients.every((client) => client instanceof Client && client.session !== undefined)
     if (isInUse) Object.assign(error, { code: POOL_EXHAUSTED })
     onError?.(error)
     return error

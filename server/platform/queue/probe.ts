@@ -69,7 +69,9 @@ export function createProbe(options: {
           checking = undefined
         })
       const late = new AbortController()
-      const undecided = delay(ANSWER_MS, undefined, { signal: late.signal }).then(() => performance.now() < doubtedFrom)
+      const undecided = delay(ANSWER_MS, undefined, { signal: late.signal }).then(
+        () => performance.now() < doubtedFrom,
+      )
       undecided.catch(() => {})
       return Promise.race([checking, undecided]).finally(() => late.abort())
     },
