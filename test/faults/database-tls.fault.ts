@@ -1,14 +1,10 @@
 // What sslmode in DATABASE_URL means, against a server with a certificate of a private authority.
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import { promisify } from 'node:util'
+import { chown } from 'node:fs/promises'
+import { test } from 'node:test'
 import { startCalled } from '#test/support/called-gantry.ts'
-import { later } from '#test/support/later.ts'
+import { makeCertificates } from '#test/support/certificates.ts'
 import { openOwnPostgres } from '#test/support/own-postgres.ts'
 import { startGantry, temporaryHome } from '#test/support/process.ts'
 
@@ -46,31 +42,3 @@ test('encrypted connections verify the server, and a refusal says what to do', a
     /DATABASE_URL.*\/nowhere\/ca\.pem/,
   )
 })
-
-/** An authority, and what it signed for the name localhost. */
-async function makeCertificates(t: TestContext) {
-  const folder = await mkdtemp(join(tmpdir(), 'gantry-certificates-'))
-  later(t, () => rm(folder, { recursive: true, force: true }))
-  await chmod(folder, 0o755)
-  const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder })
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc', '-days', '2']
-  await openssl('req', '-x509', ...newKey, '-subj', '/CN=Authority', '-keyout', 'ca.key', '-out', 'ca.pem')
-  await writeFile(join(folder, 'names'), 'subjectAltName = DNS:localhost\n')
-  const request = [
-    ...newKey.slice(0, 5),
-    '-subj',
-    '/CN=localhost',
-    '-keyout',
-    'key.pem',
-    '-out',
-    'request.pem',
-  ]
-  await openssl('req', '-new', ...request)
-  const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'names']
-  await openssl('x509', '-req', '-in', 'request.pem', ...signed, '-out', 'certificate.pem')
-  return {
-    authority: join(folder, 'ca.pem'),
-    certificate: join(folder, 'certificate.pem'),
-    key: join(folder, 'key.pem'),
-  }
-}

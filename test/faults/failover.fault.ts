@@ -3,34 +3,54 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { startHaproxy } from '#test/support/haproxy.ts'
+import { startPostgresProxy } from '#test/support/haproxy.ts'
 import { startReplicatedPostgres } from '#test/support/own-postgres.ts'
 import { startPatroni } from '#test/support/patroni.ts'
+import { startPgBouncer } from '#test/support/pgbouncer.ts'
 import type { GantryProcess } from '#test/support/process.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { assertRanOnce, assertStartedOnce, notingSteps, startCalls } from '#test/support/steady-calls.ts'
 
 const LOAD_MS = 3_000
 const ACCEPTED_WITHIN_MS = 2_000
+/** PgBouncer tries to log in once a second. */
+const ACCEPTED_WITH_POOLER_MS = 6_000
 
 test('a primary that dies and a standby that is promoted, behind HAProxy', async (t) => {
-  const { primary, standby, promote } = await startReplicatedPostgres(t)
-  const port = await startHaproxy(t, [primary, standby])
-  await failOver(t, port, async () => {
-    await primary.kill()
-    await delay(1_000)
-    await promote()
-  })
+  const { proxyPort, fail } = await startPair(t)
+  await failOver(t, proxyPort, fail)
+})
+
+test('the same with PgBouncer between Gantry and HAProxy', async (t) => {
+  const { proxyPort, fail } = await startPair(t)
+  await failOver(t, await startPgBouncer(t, proxyPort, 'postgres'), fail, ACCEPTED_WITH_POOLER_MS)
 })
 
 test('a cluster under Patroni with etcd, which replaces a primary that dies', async (t) => {
   const cluster = await startPatroni(t)
-  const port = await startHaproxy(t, cluster.members)
+  const port = await startPostgresProxy(t, cluster.members)
   await failOver(t, port, cluster.failOver)
 })
 
+async function startPair(t: TestContext) {
+  const { primary, standby, promote } = await startReplicatedPostgres(t)
+  return {
+    proxyPort: await startPostgresProxy(t, [primary, standby]),
+    async fail() {
+      await primary.kill()
+      await delay(1_000)
+      await promote()
+    },
+  }
+}
+
 /** `fail` resolves when the standby takes writes. */
-async function failOver(t: TestContext, port: number, fail: () => Promise<void>): Promise<void> {
+async function failOver(
+  t: TestContext,
+  port: number,
+  fail: () => Promise<void>,
+  withinMs = ACCEPTED_WITHIN_MS,
+): Promise<void> {
   const world = await openRunWorld(t, {
     roles: ['api', 'api', 'worker', 'worker', 'worker'],
     database: { host: '127.0.0.1', port, user: 'gantry', database: 'postgres', ssl: false },
@@ -70,7 +90,7 @@ async function failOver(t: TestContext, port: number, fail: () => Promise<void>)
     `${calls.actions.size} calls; away for ${away} ms, the next accepted ${acceptedAfter} ms later`,
   )
   t.diagnostic(`refused: ${JSON.stringify([...calls.refusals])}`)
-  assert.ok(acceptedAfter < ACCEPTED_WITHIN_MS)
+  assert.ok(acceptedAfter < withinMs)
 
   const workersAfter = await db.selectFrom('workers').select('id').orderBy('id').execute()
   assert.deepEqual(workersAfter, workersBefore)

@@ -1,39 +1,40 @@
-// A real PgBouncer in front of the test server.
+// A real PgBouncer with the configuration of docs/scaling.md.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ordinaryUser } from '#platform/database/embedded/fixtures.ts'
-import { testServer } from './database.ts'
 import { later } from './later.ts'
 import { freePort, isListening } from './ports.ts'
-import { startSilentProxy } from './silent-proxy.ts'
+import { relocate, scalingSnippet } from './snippets.ts'
 import { until } from './until.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 
-/** Returns its port. It pools the given database under two names: `session` and `transaction`. */
-export async function startPgBouncer(t: Closer, database: string): Promise<number> {
-  const proxy = await startSilentProxy(t, testServer())
+/**
+ * In front of the server at this port; returns its own port. Every database has its name, and one more name that pools by
+ * transaction: `transaction`.
+ */
+export async function startPgBouncer(t: Closer, serverPort: number, database: string): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-pgbouncer-'))
   later(t, () => rm(folder, { recursive: true, force: true }))
   await chmod(folder, 0o755)
   const port = await freePort()
-  const target = `host=127.0.0.1 port=${proxy.port} dbname=${database}`
+  const snippet = relocate(await scalingSnippet('pool_mode = session'), {
+    'host=127.0.0.1 port=5000': `host=127.0.0.1 port=${serverPort}`,
+  })
   await writeFile(join(folder, 'users'), '"gantry" ""\n')
   await writeFile(
     join(folder, 'config.ini'),
-    `[databases]
-session = ${target} pool_mode=session
-transaction = ${target} pool_mode=transaction
-[pgbouncer]
+    `${snippet}
 listen_addr = 127.0.0.1
 listen_port = ${port}
 unix_socket_dir =
 auth_type = trust
 auth_file = ${join(folder, 'users')}
-default_pool_size = 40
+[databases]
+transaction = host=127.0.0.1 port=${serverPort} dbname=${database} pool_mode=transaction
 `,
   )
   const child = spawn('/usr/sbin/pgbouncer', ['-q', join(folder, 'config.ini')], {

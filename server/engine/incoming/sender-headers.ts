@@ -6,7 +6,7 @@ import type { CompiledHook } from './compiled-hook.ts'
 export type Headers = Record<string, string | string[] | undefined>
 
 /** Where senders put the id of a call, which stays the same when they retry it. */
-const ID_HEADERS = [
+export const ID_HEADERS = [
   'idempotency-key',
   'webhook-id',
   'x-github-delivery',
