@@ -23,6 +23,7 @@ import { withQueryTimeout } from '#platform/database/client.ts'
 import { type ConnectionSettings, openDatabase } from '#platform/database/connect.ts'
 import { createDiskWatch } from '#platform/database/disk-full.ts'
 import type { EmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { reasonOf } from '#platform/database/error-code.ts'
 import { createDatabaseFailures } from '#platform/database/failures.ts'
 import { openListener } from '#platform/database/listen.ts'
 import { createLockReport } from '#platform/database/lock-waits.ts'
@@ -65,7 +66,7 @@ export async function startService(
   // Whatever has started is stopped in reverse order: by stop(), or here when a later component fails to start.
   await using resources = new AsyncDisposableStack()
   const reportError = (part: string) => (error: Error) =>
-    log.warn({ part, reason: error.message }, 'background error')
+    log.warn({ part, ...reasonOf(error) }, 'background error')
 
   const failures = createDatabaseFailures(log)
   const { connection, databaseUid } = await provideDatabase(config, say, embedded, resources)

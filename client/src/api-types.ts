@@ -6029,7 +6029,7 @@ export interface components {
       online: boolean
       /** @description Whether it takes no new targets. */
       draining: boolean
-      /** @description How many targets it runs, within a second or so. */
+      /** @description How many targets it runs, within a second or so; 0 when it is not online. */
       running_targets: number
       /** @description How many targets it runs at the same time (`GANTRY_TARGETS_PER_WORKER`); null for older releases. */
       capacity: number | null

@@ -20,7 +20,7 @@ test('without workers a script gets no lines', async () => {
 
 test('workers are listed with their state and what they run', async () => {
   await insertWorker(api.db, 'm1', { running_targets: 2 })
-  const lost = await insertWorker(api.db, 'm2')
+  const lost = await insertWorker(api.db, 'm2', { running_targets: 3 })
   await api.db
     .updateTable('workers')
     .set({ seen_at: new Date(Date.now() - 60_000) })

@@ -18,6 +18,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
  */
 export async function createHookCache(db: Database, box: SecretBox, listener: Listener) {
   const cache = new LRUCache<string, Promise<CachedHook | null>>({ max: MAX_HOOKS })
+  /** Kept while nothing is cached: the log names hooks while the database is away, too. */
+  const ids = new LRUCache<string, string>({ max: MAX_HOOKS })
   let isListening = true
   const clear = () => cache.clear()
   const setListening = (value: boolean) => () => {
@@ -40,11 +42,14 @@ export async function createHookCache(db: Database, box: SecretBox, listener: Li
     const version = await readVersion()
     const address = UUID.test(name) ? { signedHookId: name } : { tokenHash: hashToken(name) }
     const hook = await loadHook(db, box, address)
+    if (hook) ids.set(name, hook.id)
     return hook && { hook, version }
   }
 
   return {
     clear,
+    /** For the log; null for a hook that no call has found yet. */
+    idOf: (name: string): string | null => ids.get(name) ?? null,
     /** Whether the tree is unchanged: checked before a call is rejected without a commit. */
     isCurrent: async ({ version }: CachedHook) => version === (await readVersion()),
     find(name: string): Promise<CachedHook | null> {

@@ -4,16 +4,20 @@ import { Type } from 'typebox'
 import { publicly } from '#access/authorization/enforce.ts'
 import { waitSecondsOf } from '#engine/waits/prefer.ts'
 import type { WaitedFor, Waits } from '#engine/waits/waits.ts'
+import { codeOf } from '#platform/database/error-code.ts'
 import { Exactly, errorResponses, ref, withHeaders } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { readBody } from './read-body.ts'
 import { type Received, type ReceiveOptions, receiveCall } from './receive-call.ts'
+import { createRejectionReport } from './rejection-report.ts'
 import { callAnswerSchema, respond } from './respond.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Calls to a hook: the content type that the sender declared. */
     contentType: string | undefined
+    /** Calls to a hook: why it was rejected. */
+    rejectedFor: Error | null
   }
 }
 
@@ -58,13 +62,38 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
     done()
   })
 
+  const report = createRejectionReport((line) => app.log.warn(line, 'calls rejected'))
+  app.addHook('onClose', async () => report.close())
+  app.decorateRequest('rejectedFor', null)
+  app.addHook('onError', (request, _reply, error, done) => {
+    request.rejectedFor = error
+    done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const { statusCode: status } = reply
+    if (status >= 400) {
+      const { token } = request.params as { token: string }
+      const error = request.rejectedFor
+      // Messages for senders may quote what they sent.
+      const reason = status >= 500 ? (error?.message ?? null) : null
+      report.add(deps.cache.idOf(token), { status, code: codeOf(error), reason, request_id: request.id })
+    }
+    done()
+  })
+
   app.post(
     '/hooks/:token/trigger',
     {
       bodyLimit: maxPayload,
       // The router limits the length of a token, and there is nothing else to validate.
       validatorCompiler: () => () => true,
-      config: { access: publicly, notJson: true, waits: true, requestBody: callBody },
+      config: {
+        access: publicly,
+        notJson: true,
+        waits: true,
+        reportsRejections: true,
+        requestBody: callBody,
+      },
       schema: {
         tags: ['Hooks'],
         operationId: 'callHook',

@@ -26,7 +26,9 @@ const worker = Exactly(
     version: TextOrNull({ description: 'The release that it runs; null for older ones.' }),
     online: Type.Boolean({ description: 'Whether it has sent a heartbeat in the last 30 seconds.' }),
     draining: Type.Boolean({ description: 'Whether it takes no new targets.' }),
-    running_targets: Type.Integer({ description: 'How many targets it runs, within a second or so.' }),
+    running_targets: Type.Integer({
+      description: 'How many targets it runs, within a second or so; 0 when it is not online.',
+    }),
     capacity: IntegerOrNull({
       description:
         'How many targets it runs at the same time (`GANTRY_TARGETS_PER_WORKER`); null for older releases.',
@@ -104,7 +106,8 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
 async function readWorkers(db: Database, id: string | null = null): Promise<WorkerRecord[]> {
   const { rows } = await sql<WorkerRecord>`
     select id, name, version, ${IS_ONLINE} as online, draining_since is not null as draining,
-      running_targets, capacity, started_at, seen_at as last_seen_at
+      case when ${IS_ONLINE} then running_targets else 0 end as running_targets, capacity, started_at,
+      seen_at as last_seen_at
     from workers where ${id}::uuid is null or id = ${id}::uuid order by name, started_at, id`.execute(db)
   return rows
 }

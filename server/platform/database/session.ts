@@ -54,11 +54,15 @@ export function setSession(different: SessionSettings): string {
     select name, wanted, set_config(name, wanted, false) as value, pg_backend_pid() as pid,
       (select backend_start::text from pg_stat_activity where pid = pg_backend_pid()) as started_at,
       current_setting('synchronous_standby_names') <> '' as waits_for_standby,
-      keepalives.set as keepalives, ${WRITABILITY}
+      keepalives.set as keepalives, messages.english, ${WRITABILITY}
     from (values ${wanted}) as settings (name, wanted), (
       select count(set_config(name, value, false)) as set from (values ${KEEPALIVES}) as keepalive (name, value)
       where inet_client_addr() is not null
-    ) as keepalives
+    ) as keepalives, (
+      -- Messages end up in our log. Only where that is allowed: most servers speak English anyway.
+      select count(set_config('lc_messages', 'C', false)) as english
+      where has_parameter_privilege('lc_messages', 'SET')
+    ) as messages
     where current_setting(name, true) is not null`
 }
 

@@ -114,7 +114,7 @@ export function replyWithError(
 ): FastifyReply {
   const known = toApiError(error, request.method)
   if (known.code === 'internal') request.log.error({ err: error }, 'request failed')
-  if (known.status === 503)
+  if (known.status === 503 && !request.routeOptions.config.reportsRejections)
     request.log.warn(
       { reason: error.message, kind: outageKind(error), code: codeOf(error) },
       'request rejected',

@@ -8,6 +8,8 @@ declare module 'fastify' {
     notJson?: boolean
     /** The route returns this type, and only to callers that name it: an event stream. */
     offers?: string
+    /** The route itself reports the requests that it rejects, several in one line of the log. */
+    reportsRejections?: boolean
     /** The body may be omitted. */
     bodyOptional?: boolean
     /** The paths of the fields in the body whose large integers keep their digits (exact-json.ts). */
@@ -83,6 +85,7 @@ export function logRequests(
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
+    if (reply.statusCode >= 400 && request.routeOptions.config.reportsRejections) return done()
     request.log.info(
       {
         method: request.method,

@@ -1,5 +1,6 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import { reasonOf } from '#platform/database/error-code.ts'
 
 /** A client that reads nothing for this long is disconnected; it can continue after the last entry it got. */
 const STALL_MS = 60_000
@@ -20,7 +21,7 @@ export function createDownloads() {
       }
     } catch (error) {
       // The response has begun: it can only be cut off, and nothing else would say why.
-      reply.log.warn({ reason: (error as Error).message }, 'export ended early')
+      reply.log.warn(reasonOf(error), 'export ended early')
       throw error
     }
   }

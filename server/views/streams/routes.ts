@@ -20,6 +20,7 @@ import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { reasonOf } from '#platform/database/error-code.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { ApiError, unavailable } from '#platform/http/errors.ts'
 import { createSignal } from '#platform/queue/signal.ts'
@@ -53,8 +54,8 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
   { db, box, tree, listener, notifications, ...options },
 ) => {
   const settings = { ...STREAM_SETTINGS, ...options.settings }
-  const onError = ({ message }: Error) =>
-    app.log.warn({ part: 'streams', reason: message }, 'stream error; retrying')
+  const onError = (error: Error) =>
+    app.log.warn({ part: 'streams', ...reasonOf(error) }, 'stream error; retrying')
   const findCaller = createCallerFinder(db)
   const attempts = await createAttemptNotifications(listener)
   const loadSnapshot = createSnapshotLoader(db)
