@@ -13,6 +13,7 @@ Without a command, starts Gantry; SIGTERM or Ctrl-C stops it. Data goes to GANTR
 
 Commands:
   backup [file]             save everything to one file
+  backup-made               record that another tool has made a backup
   restore <file>            fill an empty home or database from a backup
   rotate-key                replace the master key
   reset-password <email>    make a link that sets a new password
@@ -24,6 +25,7 @@ Settings are environment variables: see docs/configuration.md in the repository.
 
 const COMMANDS = {
   backup: 'ops/backup/backup.js',
+  'backup-made': 'ops/backup/backup-made.js',
   restore: 'ops/backup/restore.js',
   'rotate-key': 'ops/key-rotation/rotate-key.js',
   'reset-password': 'ops/commands/reset-password.js',

@@ -54,7 +54,7 @@ test('a healthy installation is reported as such, with its version and time', as
     checks.map(({ name }) => name),
     [
       ...['database', 'clock', 'workers', 'queue', 'environments', 'dead_letters', 'deliveries', 'hooks'],
-      ...['tokens', 'servers', 'live_releases'],
+      ...['tokens', 'servers', 'live_releases', 'backups'],
       ...['home', 'disk', 'secret_key', 'local_steps', 'base_url', 'pages'],
     ],
   )
@@ -279,4 +279,20 @@ test('a check whose statement hangs has failed; the others answer, and its conne
     await holder
   }
   assert.equal(await statusOf('workers'), 'ok')
+})
+
+test('a backup that is older than 26 hours is a warning; none at all is a hint', async () => {
+  const of = async () => (await diagnose()).backups!
+  assert.match((await of()).message, /^No backup is recorded yet: gantry-server backup makes one/)
+  await sql`insert into newest_backup (made_at) values (now() - interval '90 minutes')`.execute(db)
+  assert.deepEqual(await of(), {
+    name: 'backups',
+    status: 'ok',
+    message: 'The newest backup is 1 hour old.',
+    remedy: null,
+  })
+  await sql`update newest_backup set made_at = now() - interval '27 hours'`.execute(db)
+  const { status, message, remedy } = await of()
+  assert.deepEqual([status, message], ['warning', 'The newest backup is 27 hours old.'])
+  assert.match(remedy!, /gantry-server backup-made/)
 })

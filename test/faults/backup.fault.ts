@@ -50,6 +50,18 @@ test('a backup restores everything: every row of every table, logins, secrets an
   assert.deepEqual(Object.keys(after.tables), Object.keys(before.tables))
   assert.deepEqual(after.sequences, before.sequences)
 
+  await t.test(
+    'its time is recorded, and that of backups by other tools; a restored Gantry has no record',
+    async () => {
+      const [recorded, nothing] = [await newestBackup(home), await newestBackup(newHome)]
+      assert.equal(nothing, null)
+      assert.ok(Date.now() - Date.parse(recorded!) < 300_000, String(recorded))
+      const other = await command('backup-made', [], { GANTRY_HOME: home })
+      assert.equal(other.code, 0, other.output)
+      assert.ok((await newestBackup(home))! > recorded!)
+      assert.equal((await command('backup-made', ['now'], { GANTRY_HOME: home })).code, 1)
+    },
+  )
   await t.test('a start with another key fails with a clear message', async () => {
     await assert.rejects(startGantry(t, { GANTRY_HOME: newHome }), /were sealed with another key/)
   })
@@ -337,7 +349,21 @@ async function withClient<Result>(
   return work(client).finally(() => client.end())
 }
 
-async function command(name: 'backup' | 'restore', args: string[], environment: Record<string, string>) {
+/** What the database of a stopped home has recorded. */
+async function newestBackup(home: string): Promise<string | null> {
+  await using reached = await reachDatabase(
+    { home, databaseUrl: undefined },
+    { create: false, say: () => {} },
+  )
+  return await withClient(reached.settings, async (client) => {
+    const { rows } = await client.query<{ made_at: Date }>('select made_at from newest_backup')
+    return rows[0]?.made_at.toISOString() ?? null
+  })
+}
+
+type Name = 'backup' | 'backup-made' | 'restore'
+
+async function command(name: Name, args: string[], environment: Record<string, string>) {
   const script = fileURLToPath(new URL(`../../server/ops/backup/${name}.ts`, import.meta.url))
   const child = spawn(process.execPath, [script, ...args], {
     env: { PATH: process.env.PATH, ...environment },

@@ -26,6 +26,9 @@ export async function scrape(url: string, token: string): Promise<{ text: string
 export const IDLE: InstallationState = {
   queueDepths: [],
   oldestReadySeconds: null,
+  newDeadLetters: 0,
+  stalledEnvironments: 0,
+  newestBackupAt: null,
   deliveries: { pending: 0, late: 0, failingHooks: 0, limited: [] },
   workers: { online: 1, draining: 0 },
   targetsWithoutWorker: 0,

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { type CommandContext, fileOf, runCommand, UsageError } from '#ops/commands/command.ts'
 import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.ts'
 import { findMasterKeys } from '#platform/crypto/master-key.ts'
+import { recordBackup } from '#platform/database/newest-backup.ts'
 import { formatRows } from './progress.ts'
 import { type Backup, takeBackup } from './take-backup.ts'
 
@@ -28,7 +29,11 @@ async function makeBackup(
   const client = await connectForLongWork(database.settings)
   try {
     const keys = await findMasterKeys({ home: config.home, fromEnvironment: config.secretKey })
-    return await takeBackup(client, { path, home: config.home, gantryVersion, keys, withKey, say, signal })
+    const input = { path, home: config.home, gantryVersion, keys, withKey, say, signal }
+    const backup = await takeBackup(client, input)
+    if (!(await recordBackup(client, backup.createdAt)))
+      say('Not recorded in this database: run backup-made against the primary.')
+    return backup
   } finally {
     await client.end()
   }

@@ -8,8 +8,8 @@ export type Sequence = { name: string; next: string }
 
 /** Written by the migrations themselves when a restore creates the tables. */
 const BOOKKEEPING = ['schema_migrations', 'schema_migrations_lock']
-/** The processes that run now: none of them belongs to a restored installation. */
-const TRANSIENT = ['workers']
+/** The processes that run now, and the backups of this installation: none of them belongs to a restored one. */
+const TRANSIENT = ['workers', 'newest_backup']
 
 /** Without generated columns, which follow from the others, and unlogged tables, which are transient. */
 export async function listTables(client: Client): Promise<TableShape[]> {

@@ -22,7 +22,7 @@ export type BackupInput = {
   signal: AbortSignal
 }
 
-export type Backup = { rows: number; bytes: number; keyIds: string[] }
+export type Backup = { rows: number; bytes: number; keyIds: string[]; createdAt: string }
 
 /**
  * A consistent snapshot, taken while others continue to write. Rows are streamed: no table is ever in memory as a whole.
@@ -46,7 +46,7 @@ export async function takeBackup(client: pg.Client, input: BackupInput): Promise
   await client.query('commit')
   const bytes = await writer.finish(contents)
   const rows = contents.tables.reduce((sum, table) => sum + table.rows, contents.jobs.rows)
-  return { rows, bytes, keyIds: contents.key_ids }
+  return { rows, bytes, keyIds: contents.key_ids, createdAt: contents.created_at }
 }
 
 async function readSchema(client: pg.Client): Promise<string[]> {

@@ -4,6 +4,7 @@ import { HELD, isHeld } from '#model/hooks/rate-budgets.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
+import { checkBackups } from './backup-check.ts'
 import { bounded } from './database-checks.ts'
 import { checkEnvironments } from './environment-check.ts'
 import { checkHooks } from './hook-check.ts'
@@ -102,6 +103,10 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
               'Gantry keeps asking them. GET /applications/{id}/live reports the reason; make the server reachable, or deploy again.',
             )
       },
+    },
+    {
+      name: 'backups',
+      run: () => checkBackups(db),
     },
   ]
   return checks.map((check) => ({ ...check, needsDatabase: true }))

@@ -1,11 +1,13 @@
 import { statfs } from 'node:fs/promises'
 import { sql } from 'kysely'
 import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
+import { findStalledEnvironments } from '#model/actions/stalled-environments.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import { readRetentionTotals } from '#ops/retention/prune.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { readNewestBackup } from '#platform/database/newest-backup.ts'
 import { jobs } from '#platform/queue/jobs.ts'
-import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
+import { countNewDeadLetters, readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
 import type { InstallationState, ProcessState } from './state-metrics.ts'
 
 /** One after the other: a scrape takes one connection, not all of them. */
@@ -16,6 +18,9 @@ export async function readInstallation(db: Database): Promise<InstallationState>
   return {
     queueDepths,
     oldestReadySeconds,
+    newDeadLetters: await countNewDeadLetters(db),
+    stalledEnvironments: (await findStalledEnvironments(db)).length,
+    newestBackupAt: (await readNewestBackup(db))?.made_at ?? null,
     deliveries: await readDeliveryDepths(db),
     workers: { online: workers.length, draining: workers.filter(({ draining }) => draining).length },
     targetsWithoutWorker: await countTargetsWithoutWorker(db),

@@ -12,6 +12,12 @@ export type InstallationState = {
   queueDepths: QueueDepth[]
   /** How long the oldest job that could run has waited; null when none waits. */
   oldestReadySeconds: number | null
+  /** Jobs that failed their last attempt within the last hour. */
+  newDeadLetters: number
+  /** Environments where work waits and nothing completes. */
+  stalledEnvironments: number
+  /** Null when none was recorded. */
+  newestBackupAt: string | null
   deliveries: DeliveryDepths
   workers: { online: number; draining: number }
   /** Targets that no worker can take. */
@@ -25,6 +31,15 @@ export type InstallationState = {
 export function createInstallationMetrics(registry: Registry) {
   const jobs = gauge('queue_jobs', 'Jobs of the whole installation, by name and state.', ['job', 'state'])
   const oldest = gauge('queue_oldest_ready_seconds', 'How long the oldest job that is ready has waited.')
+  const newDead = gauge('dead_letters_new', 'Jobs that failed their last attempt within the last hour.')
+  const stalled = gauge(
+    'environments_stalled',
+    'Environments where work waits and nothing has completed for ten minutes.',
+  )
+  const backup = gauge(
+    'backup_last_success_timestamp_seconds',
+    'When the newest recorded backup was made; 0 before the first one.',
+  )
   const deliveries = gauge(
     'deliveries',
     'Deliveries of the whole installation that are pending; late ones are overdue.',
@@ -55,11 +70,15 @@ export function createInstallationMetrics(registry: Registry) {
 
   return (state: InstallationState | null): void => {
     for (const metric of [jobs, deliveries, limited, workers, removed]) metric.reset()
-    for (const metric of [oldest, failing, withoutWorker, liveUnknown, finished]) metric.remove()
+    for (const metric of [oldest, newDead, stalled, backup, failing, withoutWorker, liveUnknown, finished])
+      metric.remove()
     if (state === null) return
     for (const { job, ...states } of state.queueDepths)
       for (const [name, count] of Object.entries(states)) jobs.set({ job, state: name }, count)
     oldest.set(state.oldestReadySeconds ?? 0)
+    newDead.set(state.newDeadLetters)
+    stalled.set(state.stalledEnvironments)
+    backup.set(secondsOf(state.newestBackupAt))
     deliveries.set({ state: 'pending' }, state.deliveries.pending)
     deliveries.set({ state: 'late' }, state.deliveries.late)
     failing.set(state.deliveries.failingHooks)
@@ -71,7 +90,7 @@ export function createInstallationMetrics(registry: Registry) {
     withoutWorker.set(state.targetsWithoutWorker)
     liveUnknown.set(state.serversLiveUnknown)
     const { finished_at, ...counts } = state.retention
-    finished.set(finished_at === null ? 0 : Date.parse(finished_at) / 1_000)
+    finished.set(secondsOf(finished_at))
     for (const [kind, count] of Object.entries(counts)) removed.inc({ kind }, count)
   }
 
@@ -79,6 +98,8 @@ export function createInstallationMetrics(registry: Registry) {
     return new Gauge({ name: `gantry_${name}`, help, labelNames, registers: [registry] })
   }
 }
+
+const secondsOf = (moment: string | null) => (moment === null ? 0 : Date.parse(moment) / 1_000)
 
 /** The state of this process and its machine. */
 export type ProcessState = {

@@ -598,6 +598,8 @@ export type Tables = {
     comparison: object | null
     reason: string | null
   }
+  /** Not part of backups. */
+  newest_backup: { only_row: Generated<boolean>; made_at: Timestamp }
   retention_progress: { environment_id: number; logs_before: number }
   retention_totals: {
     only_row: boolean

@@ -22,6 +22,14 @@ export async function readQueueDepths(queue: Pick<QueueCore, 'db' | 'jobs'>): Pr
   return rows
 }
 
+/** Jobs that failed their last attempt within the last hour. */
+export async function countNewDeadLetters(db: QueueCore['db']): Promise<number> {
+  const { rows } = await sql<{ dead: number }>`
+    select count(*) as dead from queue.job
+    where name = ${DEAD_LETTERS} and created_on > queue.job_now() - interval '1 hour'`.execute(db)
+  return rows[0]!.dead
+}
+
 /** How long the oldest job that could run has waited; null when none waits. */
 export async function readOldestReadySeconds(db: QueueCore['db']): Promise<number | null> {
   const { rows } = await sql<{ seconds: number | null }>`

@@ -38,4 +38,5 @@ export const all = {
   '0039-unknown-live-releases': () => import('./0039-unknown-live-releases.ts'),
   '0040-submodules': () => import('./0040-submodules.ts'),
   '0041-where-tokens-go': () => import('./0041-where-tokens-go.ts'),
+  '0042-newest-backup': () => import('./0042-newest-backup.ts'),
 }
