@@ -9,15 +9,16 @@ import { after, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { disconnectAll } from '#test/support/called-gantry.ts'
+import { disconnectAll, urlAt } from '#test/support/called-gantry.ts'
 import { testServer } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { later } from '#test/support/later.ts'
-import type { GantryProcess } from '#test/support/process.ts'
+import { type GantryProcess, logInAsAdmin } from '#test/support/process.ts'
 import { startPrometheus } from '#test/support/prometheus.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { until } from '#test/support/until.ts'
 import { createAction, createHook, createTestTree } from '#test/support/world.ts'
+import { openFaultyPostgres } from './faulty-postgres.ts'
 
 const FIRES_WITHIN_MS = 45_000
 const TOKEN = 'a-token-for-prometheus'
@@ -41,6 +42,10 @@ await prometheus.watch(api.url!)
 
 const small = await world.start('api', { GANTRY_DATABASE_CONNECTIONS: '2' })
 await prometheus.watch(small.url!)
+
+const faulty = await openFaultyPostgres(all)
+const onFaulty = await world.start('api', { DATABASE_URL: urlAt(faulty.port, 'gantry') })
+await prometheus.watch(onFaulty.url!)
 
 async function startWorker(): Promise<GantryProcess> {
   const worker = await world.start('worker', { GANTRY_WORKER_PORT: '0' })
@@ -182,21 +187,9 @@ const causes: Record<string, Cause> = {
       await delay(500)
     })
   },
-  async GantryDatabasePoolBusy() {
-    const holder = new pg.Client({ ...testServer(), database: world.settings.database })
-    await holder.connect()
-    await holder.query('begin; lock table servers in access exclusive mode')
-    const { token } = world.owner
-    const ask = () =>
-      fetch(`${small.url}/environments/${tree.environmentId}/servers`, {
-        headers: { authorization: `Bearer ${token}` },
-      }).then((answer) => answer.text())
-    const stop = await repeat(() => Promise.all([ask(), ask(), ask(), ask(), ask(), ask()]))
-    return async () => {
-      await holder.end()
-      await stop()
-    }
-  },
+  GantryDatabasePoolBusy: () => lockServers(small),
+  GantryDatabasePoolExhausted: () => lockServers(small),
+  GantryDatabaseLockWaits: () => lockServers(api),
   async GantryCallsFail() {
     // As on a full disk.
     await sql`create function refuse() returns trigger language plpgsql as $$
@@ -216,6 +209,51 @@ const causes: Record<string, Cause> = {
     await prometheus.watch(full.url!)
     return undefined
   },
+  // On a server of its own, which can be broken.
+  async GantryDatabaseFull() {
+    await faulty.fillDisk()
+    const stop = await repeat(() => logInAsAdmin(onFaulty))
+    return async () => {
+      await faulty.freeDisk()
+      await stop()
+    }
+  },
+  async GantryDatabaseReadOnly() {
+    await faulty.query('alter database gantry set default_transaction_read_only = on')
+    await faulty.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = 'gantry'`)
+    const stop = await repeat(() => logInAsAdmin(onFaulty))
+    return async () => {
+      await faulty.query('alter database gantry reset default_transaction_read_only')
+      await stop()
+    }
+  },
+  async GantryDatabaseUnresponsive() {
+    await faulty.freeze()
+    const stop = await repeat(() => fetch(`${onFaulty.url}/readyz`))
+    return async () => {
+      await faulty.thaw()
+      await stop()
+    }
+  },
+  async GantryDatabaseUnreachable() {
+    await faulty.stop()
+    return repeat(() => fetch(`${onFaulty.url}/readyz`))
+  },
+}
+
+/** Somebody keeps a table locked that requests to this process read. */
+async function lockServers({ url }: GantryProcess): Promise<() => Promise<void>> {
+  const holder = new pg.Client({ ...testServer(), database: world.settings.database })
+  await holder.connect()
+  await holder.query('begin; lock table servers in access exclusive mode')
+  const headers = { authorization: `Bearer ${world.owner.token}` }
+  const ask = () =>
+    fetch(`${url}/environments/${tree.environmentId}/servers`, { headers }).then((answer) => answer.text())
+  const stop = await repeat(() => Promise.all(Array.from({ length: 12 }, ask)))
+  return async () => {
+    await holder.end()
+    await stop()
+  }
 }
 
 /** Over and over until the returned function is called. */

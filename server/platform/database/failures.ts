@@ -1,4 +1,5 @@
-import { codeOf, OUTAGE_KINDS, OUTAGES, type OutageKind, outageKind } from './outage-kinds.ts'
+import { codeOf } from './error-code.ts'
+import { OUTAGE_KINDS, OUTAGES, type OutageKind, outageKind } from './outage-kinds.ts'
 
 /** A kind is logged again only after this time: thousands of statements may fail alike. */
 const QUIET_MS = 60_000

@@ -9,7 +9,7 @@ import { later } from '#test/support/later.ts'
 import { openDatabase } from './connect.ts'
 import { createDiskWatch, probeWrite } from './disk-full.ts'
 import { createDatabaseFailures } from './failures.ts'
-import { codeOf, OUTAGE_KINDS, OUTAGES, outageKind } from './outage-kinds.ts'
+import { OUTAGE_KINDS, OUTAGES, outageKind } from './outage-kinds.ts'
 import { isOutage } from './outages.ts'
 
 const { settings, drop } = await createTestDatabase()
@@ -49,7 +49,6 @@ describe('the kind of a failure', () => {
   test('is that of its cause, or of one of several errors', () => {
     assert.equal(outageKind(new Error('The migration failed', { cause: withCode('53100') })), 'disk_full')
     assert.equal(outageKind(new AggregateError([new Error('no'), withCode('ECONNREFUSED')])), 'unreachable')
-    assert.equal(codeOf(new Error('The migration failed', { cause: withCode('53100') })), '53100')
   })
 
   test('is unknown for errors that say nothing about the database', async () => {

@@ -105,10 +105,3 @@ export function outageKind(error: unknown): OutageKind | null {
 function isRefused(cause: unknown): boolean {
   return cause instanceof Error && KIND_BY_CODE[(cause as NodeJS.ErrnoException).code ?? ''] === 'unreachable'
 }
-
-/** The SQLSTATE, or the code of the system; of the error itself or of what caused it. */
-export function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined
-  const { code } = error as NodeJS.ErrnoException
-  return typeof code === 'string' ? code : codeOf(error.cause)
-}

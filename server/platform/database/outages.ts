@@ -1,7 +1,8 @@
 // Database outages: recognizing one, and retrying across it. Everything that must survive an outage (the queue,
 // the runner, deliveries) retries by the contract of this file: outages only, any other error is thrown at once.
 import { setTimeout as delay } from 'node:timers/promises'
-import { codeOf, OUTAGES, outageKind } from './outage-kinds.ts'
+import { codeOf } from './error-code.ts'
+import { OUTAGES, outageKind } from './outage-kinds.ts'
 
 /** The server ended a session that was silent: nothing is wrong with the database. */
 const SESSION_ENDED = new Set([

@@ -153,5 +153,7 @@ const REMEDIES: Record<string, string> = {
   '28P01': 'Check user and password in DATABASE_URL.',
   '28000': 'Check the user in DATABASE_URL, and pg_hba.conf of the server.',
   '3D000': "Create it: create database … encoding 'UTF8' template template0;",
+  // Of has_parameter_privilege, the newest function that a session starts with.
+  '42883': `Upgrade the server: Gantry requires PostgreSQL ${MIN_VERSION} or newer.`,
   '53300': 'Raise max_connections of the server, or end other clients.',
 }
