@@ -103,7 +103,8 @@ async function createObjects(): Promise<Record<string, string>> {
     .executeTakeFirstOrThrow()
   const worker = await db
     .insertInto('workers')
-    .values({ id: randomUUID(), name: 'm1' })
+    // Online for as long as all of this takes.
+    .values({ id: randomUUID(), name: 'm1', seen_at: new Date(Date.now() + 3_600_000) })
     .returning('id')
     .executeTakeFirstOrThrow()
   const organization = `/organizations/${tree.organizationId}`

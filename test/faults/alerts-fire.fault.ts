@@ -229,11 +229,10 @@ const causes: Record<string, Cause> = {
   },
   async GantryDatabaseUnresponsive() {
     await faulty.freeze()
-    const stop = await repeat(() => fetch(`${onFaulty.url}/readyz`))
-    return async () => {
-      await faulty.thaw()
-      await stop()
-    }
+    await until('it is noticed', 30_000, async () => (await fetch(`${onFaulty.url}/readyz`)).status === 503)
+    // Metrics of a frozen database take longer than this Prometheus waits.
+    await faulty.thaw()
+    return undefined
   },
   async GantryDatabaseUnreachable() {
     await faulty.stop()
@@ -246,7 +245,7 @@ async function lockServers({ url }: GantryProcess): Promise<() => Promise<void>>
   const holder = new pg.Client({ ...testServer(), database: world.settings.database })
   await holder.connect()
   await holder.query('begin; lock table servers in access exclusive mode')
-  const headers = { authorization: `Bearer ${world.owner.token}` }
+  const headers = { authorization: `Bearer ${tree.owner.token}` }
   const ask = () =>
     fetch(`${url}/environments/${tree.environmentId}/servers`, { headers }).then((answer) => answer.text())
   const stop = await repeat(() => Promise.all(Array.from({ length: 12 }, ask)))
