@@ -17,6 +17,7 @@ const SIZES = { full: { runs: 150, rounds: 5 }, smoke: { runs: 12, rounds: 1 } }
 const WORKERS = 3
 /** Targets that a worker runs at the same time. */
 const AT_ONCE = 16
+const CONNECTIONS = 5
 const COMPLETED = { status: 'completed', reason: 'COMPLETED' } as const
 const onError = (error: Error) => {
   throw error
@@ -29,10 +30,13 @@ const onError = (error: Error) => {
 export const environment: Bench = async (workbench, size) => {
   const { runs, rounds } = SIZES[size]
   const { db, settings } = await workbench.createDatabase('environment')
-  const start = await openRuns(workbench, db, settings)
+  // Not as long as the workbench: other benches need connections, too.
+  await using resources = new AsyncDisposableStack()
+  const start = await openRuns(workbench, db, settings, resources)
   const workers: Worker[] = []
-  for (let number = 0; number < WORKERS; number += 1) workers.push(await openWorker(workbench, settings, 10))
-  const alone = await openWorker(workbench, settings, 1)
+  for (let number = 0; number < WORKERS; number += 1)
+    workers.push(await openWorker(settings, CONNECTIONS, resources))
+  const alone = await openWorker(settings, 1, resources)
   // Both are warm.
   await start(AT_ONCE)
   await alone(1)
@@ -62,7 +66,12 @@ export const environment: Bench = async (workbench, size) => {
 }
 
 /** What starts so many runs, and resolves when their targets are in the queue. */
-async function openRuns(workbench: Workbench, db: Database, settings: ConnectionSettings) {
+async function openRuns(
+  workbench: Workbench,
+  db: Database,
+  settings: ConnectionSettings,
+  resources: AsyncDisposableStack,
+) {
   const tree = await createTestTree(db)
   const folder = await workbench.makeFolder()
   const { pipelineId, serverIds } = await makeIdlePipeline(db, tree, folder, { steps: 1, servers: 1 })
@@ -70,7 +79,7 @@ async function openRuns(workbench: Workbench, db: Database, settings: Connection
   await db.updateTable('servers').set({ max_parallel_actions: 0 }).where('id', 'in', serverIds).execute()
   const { url } = await workbench.startServer(settings)
   const queue = await openQueue({ settings, onError })
-  workbench.defer(() => queue.close())
+  resources.defer(() => queue.close())
   const schedule = createScheduler(db, createEnqueue(queue).targets)
   const headers = { authorization: `Bearer ${tree.owner.token}`, 'content-type': 'application/json' }
   return async (count: number): Promise<void> => {
@@ -91,16 +100,16 @@ async function openRuns(workbench: Workbench, db: Database, settings: Connection
 type Worker = (atOnce: number) => Promise<{ changes: number }>
 
 async function openWorker(
-  workbench: Workbench,
   settings: ConnectionSettings,
   connections: number,
+  resources: AsyncDisposableStack,
 ): Promise<Worker> {
   const database = openDatabase(settings, { max: connections, onIdleError: onError })
-  workbench.defer(() => database.close())
+  resources.defer(() => database.close())
   const queue = await openQueue({ settings, onError })
-  workbench.defer(() => queue.close())
+  resources.defer(() => queue.close())
   const listener = await openListener(settings, { onError })
-  workbench.defer(() => listener.close())
+  resources.defer(() => listener.close())
   let changes = 0
   const lifecycle = await openTargetLifecycle({
     db: database.db,
