@@ -176,7 +176,8 @@ suite('who may call', () => {
     for (const sent of ['{"n":"payload-word"}', '{"m":"payload-word"}', '{"payload-word'])
       await call(hook, sent, { by: other })
     await call({ ...hook, secret: 'x' }, '{"n":"payload-word"}', { by: other })
-    assert.equal(lines.length, 4)
+    // One for the call that was accepted, one for the first that was not; the others follow in another one.
+    assert.equal(lines.length, 2)
     for (const word of ['payload-word', hook.secret!, tokenOf(hook)])
       assert.ok(!lines.join('').includes(word), word)
   })
