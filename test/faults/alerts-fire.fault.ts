@@ -240,6 +240,16 @@ const causes: Record<string, Cause> = {
   },
 }
 
+/** Where others may have caused the same before. */
+const caused: Record<string, GantryProcess> = {
+  GantryDatabasePoolExhausted: small,
+  GantryDatabaseLockWaits: api,
+  GantryDatabaseFull: onFaulty,
+  GantryDatabaseReadOnly: onFaulty,
+  GantryDatabaseUnresponsive: onFaulty,
+  GantryDatabaseUnreachable: onFaulty,
+}
+
 /** Somebody keeps a table locked that requests to this process read. */
 async function lockServers({ url }: GantryProcess): Promise<() => Promise<void>> {
   const holder = new pg.Client({ ...testServer(), database: world.settings.database })
@@ -285,6 +295,7 @@ test('every rule has a cause in this file', () => {
 for (const [alert, cause] of Object.entries(causes))
   test(`${alert} fires`, async () => {
     const end = await cause()
-    await until(`${alert} fires`, FIRES_WITHIN_MS, () => prometheus.isFiring(alert))
+    const url = caused[alert]?.url
+    await until(`${alert} fires`, FIRES_WITHIN_MS, () => prometheus.isFiring(alert, url))
     await end?.()
   })

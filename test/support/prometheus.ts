@@ -86,11 +86,13 @@ export async function startPrometheus(t: Closer, token: string) {
         return data.result.length > 0
       })
     },
-    async isFiring(alert: string): Promise<boolean> {
+    /** `url`: about this process, and not only about another one. */
+    async isFiring(alert: string, url?: string): Promise<boolean> {
       const { data } = await get('/alerts')
+      const instance = url && new URL(url).host
       return data.alerts.some(
-        (one: { labels: { alertname: string }; state: string }) =>
-          one.labels.alertname === alert && one.state === 'firing',
+        ({ labels, state }: { labels: { alertname: string; instance?: string }; state: string }) =>
+          labels.alertname === alert && state === 'firing' && (!instance || labels.instance === instance),
       )
     },
   }
