@@ -250,7 +250,7 @@ const caused: Record<string, GantryProcess> = {
   GantryDatabaseUnreachable: onFaulty,
 }
 
-/** Somebody keeps a table locked that requests to this process read. */
+/** Another session keeps a table locked that requests to this process read. */
 async function lockServers({ url }: GantryProcess): Promise<() => Promise<void>> {
   const holder = new pg.Client({ ...testServer(), database: world.settings.database })
   await holder.connect()

@@ -56,13 +56,19 @@ async function openSession(t: TestContext, settings: World['settings']): Promise
   return client
 }
 
+async function allComplete({ db }: World): Promise<void> {
+  await untilEnded(db, MOST_MS)
+  const others = await db.selectFrom('actions').select('id').where('status', '!=', 'completed').execute()
+  assert.deepEqual(others, [])
+}
+
 suite('an environment is held up', () => {
   test('by a lock in a session of psql: its runs wait, those of other environments do not', async (t) => {
     const world = await openBusyEnvironment(t, '18')
     const worker = await world.start('worker')
     const other = await makeHook(world)
     const psql = await openSession(t, world.settings)
-    const { db, environmentId } = world
+    const { environmentId } = world
     await psql.query('begin')
     await psql.query(`select pg_advisory_xact_lock(hashtextextended('scheduling ' || $1::bigint, 0))`, [
       environmentId,
@@ -82,9 +88,7 @@ suite('an environment is held up', () => {
     assert.equal(held?.held_by[0].application, 'psql')
     await psql.query('rollback')
     await calls.stop()
-    await untilEnded(db, MOST_MS)
-    const failed = await db.selectFrom('actions').select('id').where('status', '!=', 'completed').execute()
-    assert.deepEqual(failed, [])
+    await allComplete(world)
   })
 
   test('by two workers that are frozen with what they hold: a third one goes on', async (t) => {
@@ -101,9 +105,7 @@ suite('an environment is held up', () => {
     })
     for (const { child } of sleepers) child.kill('SIGCONT')
     await calls.stop()
-    await untilEnded(db, MOST_MS)
-    const failed = await db.selectFrom('actions').select('id').where('status', '!=', 'completed').execute()
-    assert.deepEqual(failed, [])
+    await allComplete(world)
   })
 
   test('by an API process that is frozen in the middle of a commit: calls of the other one are answered', async (t) => {
@@ -147,13 +149,7 @@ suite('connections are short', () => {
       assert.equal((await fetch(`${api.url}/readyz`)).status, 200)
     }
     await calls.stop()
-    await untilEnded(world.db, MOST_MS)
-    const failed = await world.db
-      .selectFrom('actions')
-      .select('id')
-      .where('status', '!=', 'completed')
-      .execute()
-    assert.deepEqual(failed, [])
+    await allComplete(world)
   })
 
   test('the server has none left: what is open goes on, and the rest comes back', async (t) => {
@@ -177,12 +173,6 @@ suite('connections are short', () => {
     t.diagnostic(`${sessions.length} sessions of others; calls got ${[...statuses].join(', ')}`)
     for (const client of sessions) await client.end()
     await until('calls are accepted', SOON_MS, async () => (await callOnce(api!.url!, hook)) === 202)
-    await untilEnded(world.db, MOST_MS)
-    const failed = await world.db
-      .selectFrom('actions')
-      .select('id')
-      .where('status', '!=', 'completed')
-      .execute()
-    assert.deepEqual(failed, [])
+    await allComplete(world)
   })
 })

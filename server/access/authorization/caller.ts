@@ -39,7 +39,7 @@ export type FindCaller = (token: string, ipAddress?: string) => Promise<Caller |
 /**
  * Reads accounts and grants for each request, so that a revoked token or role takes effect at once everywhere.
  * `onFound`: hears what every lookup found, by the hash of the token. `touchOver`: when a token was used last is written over
- * this one, and nobody waits for it.
+ * this one, and the lookup does not wait for it.
  */
 export function createCallerFinder(
   db: Database,

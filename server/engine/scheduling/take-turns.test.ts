@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Database } from '#platform/database/connect.ts'
 import { takeTurn } from './take-turns.ts'
 
-/** Work that takes turns, and runs until it is told to end. */
+/** Work that takes turns, and runs until `end` or `fail`. */
 function createTurns() {
   const db = {} as Database
   const running: string[] = []

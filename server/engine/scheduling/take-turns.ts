@@ -25,7 +25,7 @@ export async function takeTurn<Result>(
     return await work()
   } finally {
     const next = environment.waiting.shift()
-    // The next one takes over its place.
+    // The turn passes to the next one: as many run as before.
     if (next) next()
     else if (--environment.running === 0) turnsOf(db).delete(environmentId)
   }
