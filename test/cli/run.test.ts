@@ -169,7 +169,7 @@ suite('on a terminal', () => {
       ['3', '4', '5', '6', '7'],
     )
     assert.match(wide, /\n {4}· finish$/)
-    await terminal.resize(40, 24)
+    await terminal.resize(40, 24, { isDrawing: true })
     await terminal.sees(/│ line 7 of a log that is longer…/)
     // Wrapped rests of the wide lines would stay.
     await until(
@@ -178,7 +178,7 @@ suite('on a terminal', () => {
       () => terminal.shown().match(/line 7/g)?.length === 1,
     )
     for (const line of terminal.shown().split('\n')) assert.ok(line.length <= 40, line)
-    await terminal.resize(100, 24)
+    await terminal.resize(100, 24, { isDrawing: true })
     await terminal.sees(/│ line 7 of a log that is longer than forty columns/)
     await gate.open()
     assert.equal(await terminal.ended, 0)

@@ -76,7 +76,11 @@ function openLiveView(run: RunState, style: Frame['style']): View {
     notice,
   })
   const draw = () => live.draw(renderRun(run, frame()))
-  const timer = setInterval(draw, FRAME_MS)
+  const timer = setInterval(() => {
+    // Asks the terminal for its size: a frame for the width before would leave rests on the screen.
+    process.emit('SIGWINCH')
+    draw()
+  }, FRAME_MS)
   stdout.on('resize', draw)
   draw()
   return {
