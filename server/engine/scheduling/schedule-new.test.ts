@@ -3,7 +3,7 @@ import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase } from '#platform/database/connect.ts'
 import { createTestDatabase } from '#test/support/database.ts'
-import { createTestTree } from '#test/support/world.ts'
+import { createTestTree, type TestTree } from '#test/support/world.ts'
 import { createScheduler } from './schedule-new.ts'
 
 const { settings, drop } = await createTestDatabase()
@@ -18,17 +18,7 @@ const MANY = 1_200
 test('a job ends when its own actions are scheduled, however many others are new', async () => {
   const tree = await createTestTree(db)
   await db.updateTable('pipelines').set({ max_parallel_actions: 0 }).execute()
-  const { rows: actions } = await sql<{ id: number }>`
-    with started as (
-      insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type)
-      select ${tree.environmentId}, ${tree.pipelineId}, 'deploy', 'queued', 'QUEUED', 'manual'
-      from generate_series(1, ${MANY}::int) returning id
-    ), planned as (
-      insert into targets (action_id, position, server_id, status, status_reason_code, steps)
-      select id, 1, ${tree.serverIds[0]!}::bigint, 'pending', 'PENDING', '[]' from started
-    )
-    select id from started order by id`.execute(db)
-  const ids = actions.map(({ id }) => id)
+  const ids = await insert(tree, 'queued', MANY, 'pending')
 
   await schedule(ids.slice(0, 10))
   assert.ok((await unplaced()) > 0, 'the others wait for another pass')
@@ -53,12 +43,31 @@ test('a pass reads as much with many waiting actions as with none', async () => 
   }
 })
 
-/** How many index entries of actions a job for these reads. */
+for (const knowledge of ['without', 'with'] as const)
+  test(`a pass reads as much with many runs that have their slots as with none, ${knowledge} statistics`, async () => {
+    const alone = openDatabase(settings, { max: 1, onIdleError: () => {} })
+    try {
+      const tree = await createTestTree(db)
+      await db.updateTable('pipelines').set({ max_parallel_actions: 0 }).execute()
+      await db.updateTable('servers').set({ max_parallel_actions: 0 }).execute()
+      const few = await entriesRead(alone.db, await insert(tree, 'queued', 1, 'pending'))
+      await insert(tree, 'queued', 5_000, 'queued')
+      if (knowledge === 'with') await sql`analyze actions, targets`.execute(db)
+      const many = await entriesRead(alone.db, await insert(tree, 'queued', 1, 'pending'))
+      assert.ok(many < few + 50, `${many} index entries with 5,000 that have slots, ${few} with none`)
+    } finally {
+      await alone.close()
+    }
+  })
+
+/** How many index entries of actions and targets a job for these reads. */
 async function entriesRead(one: typeof db, actionIds: number[]): Promise<number> {
   const read = async () => {
     await sql`select pg_stat_force_next_flush()`.execute(one)
     const { rows } = await sql<{ read: number }>`
-      select sum(idx_tup_read)::int as read from pg_stat_user_indexes where relname = 'actions'`.execute(one)
+      select sum(idx_tup_read)::int as read from pg_stat_user_indexes where relname in ('actions', 'targets')`.execute(
+      one,
+    )
     return rows[0]!.read
   }
   const before = await read()
@@ -67,15 +76,23 @@ async function entriesRead(one: typeof db, actionIds: number[]): Promise<number>
 }
 
 async function insert(
-  { environmentId, pipelineId }: { environmentId: number; pipelineId: number },
+  { environmentId, pipelineId, serverIds }: TestTree,
   status: 'queued' | 'waiting',
   count: number,
+  target?: 'pending' | 'queued',
 ): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
-    insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type)
-    select ${environmentId}, ${pipelineId}, 'deploy', ${status},
-      ${status === 'queued' ? 'QUEUED' : 'WAITING_CONCURRENCY_PIPELINE'}, 'manual'
-    from generate_series(1, ${count}::int) returning id`.execute(db)
+    with started as (
+      insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, has_place)
+      select ${environmentId}, ${pipelineId}, 'deploy', ${status},
+        ${status === 'queued' ? 'QUEUED' : 'WAITING_CONCURRENCY_PIPELINE'}, 'manual', ${target === 'queued'}
+      from generate_series(1, ${count}::int) returning id
+    ), planned as (
+      insert into targets (action_id, position, server_id, status, status_reason_code, steps)
+      select id, 1, ${serverIds[0]!}::bigint, ${target}, upper(${target}), '[]' from started
+      where ${target}::text is not null
+    )
+    select id from started order by id`.execute(db)
   return rows.map(({ id }) => id)
 }
 

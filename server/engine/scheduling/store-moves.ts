@@ -97,14 +97,17 @@ export async function storeWaiting(
   waiting: State,
   of: { pipelineIds: readonly number[]; except: readonly number[]; limit: number },
 ): Promise<number> {
-  // `is not true` instead of `not`: the index of those without a slot would be scanned past all that wait already.
+  // `is not true` instead of `not`: the index of those without a slot would be scanned past all that wait already. One
+  // pipeline after the other: with an unlimited one, everything that is queued would be read to find nothing.
   const { rows } = await sql<{ id: number; pipelineId: number }>`
     update actions set status = ${waiting.status}, status_reason_code = ${waiting.reason}, updated_at = ${at}
     where id = any(array(
-      select a.id from actions a join pipelines p on p.id = a.pipeline_id
-      where a.pipeline_id = ${anyId(of.pipelineIds)} and a.status = 'queued' and a.has_place is not true
-        and p.max_parallel_actions > 0 and a.id <> all(${of.except}::bigint[])
-      order by a.id limit ${of.limit}))
+      select next.id from pipelines p cross join lateral (
+        select id from actions
+        where pipeline_id = p.id and status = 'queued' and has_place is not true and id <> all(${of.except}::bigint[])
+        order by id limit ${of.limit}
+      ) as next
+      where p.id = ${anyId(of.pipelineIds)} and p.max_parallel_actions > 0 limit ${of.limit}))
     returning id, pipeline_id as "pipelineId"`.execute(trx)
   const inOrder = rows.sort((one, other) => one.id - other.id)
   await recordMoves(

@@ -39,4 +39,5 @@ export const all = {
   '0040-submodules': () => import('./0040-submodules.ts'),
   '0041-where-tokens-go': () => import('./0041-where-tokens-go.ts'),
   '0042-newest-backup': () => import('./0042-newest-backup.ts'),
+  '0043-held-targets': () => import('./0043-held-targets.ts'),
 }
