@@ -9,7 +9,7 @@ import { basename, dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
-import { createTestDatabase, testServer } from '#test/support/database.ts'
+import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { createRecorder, type ExampleCall, type Examples } from '#test/support/examples.ts'
 import { startIdentityProvider } from '#test/support/identity-provider.ts'
@@ -43,12 +43,11 @@ await repository.commit(
 )
 const receiver = await openReceiver(t)
 const provider = await startIdentityProvider(t, 'http://127.0.0.1/session/oidc/callback')
-const { host, user, port = 5432 } = testServer()
 const environment = {
   ...provider.environment,
   ...ADMIN_ENVIRONMENT,
   GANTRY_HOME: await temporaryHome(t),
-  DATABASE_URL: `postgres:///${settings.database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}`,
+  DATABASE_URL: urlOf(settings),
   GANTRY_SECRET_KEY: '01'.repeat(32),
   GANTRY_SAMPLE: 'false',
 }

@@ -16,9 +16,10 @@ import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.
 import { type ConnectionSettings, type Database, openDatabase } from '#platform/database/connect.ts'
 import { migrateWithin, migrationNames } from '#platform/database/migrate.ts'
 import { installQueue } from '#platform/queue/open-queue.ts'
-import { createTestDatabase } from '#test/support/database.ts'
+import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
+import { until } from '#test/support/until.ts'
 import { createAction, createHook, createHookRequest, createTestTree } from '#test/support/world.ts'
 
 const { signal } = new AbortController()
@@ -136,7 +137,7 @@ test('a backup of a working Gantry is a consistent snapshot, and is restored int
     }
     return written
   })
-  await until(async () => (await countRows(db, 'actions')) > 50)
+  await until('50 runs', 60_000, async () => (await countRows(db, 'actions')) > 50)
   const file = join(home, 'backup')
   const { code, output } = await command('backup', [file], { GANTRY_HOME: home })
   writing.abort()
@@ -307,12 +308,10 @@ const ROWS: Record<string, string> = {
 }
 
 async function endOf(gantry: { url?: string }, token: string, actionId: number): Promise<string> {
-  let status = ''
-  await until(async () => {
-    status = (await call(gantry, 'GET', `/actions/${actionId}`, { token })).body.status
-    return ['completed', 'failed', 'skipped'].includes(status)
+  return until('the run has ended', 60_000, async () => {
+    const { status } = (await call(gantry, 'GET', `/actions/${actionId}`, { token })).body
+    return ['completed', 'failed', 'skipped'].includes(status) && status
   })
-  return status
 }
 
 async function openHome(
@@ -382,16 +381,4 @@ async function emptyDatabase(t: TestContext): Promise<string> {
   const { settings, drop } = await createTestDatabase({ empty: true })
   later(t, drop)
   return urlOf(settings)
-}
-
-function urlOf({ host, port, user, database }: ConnectionSettings): string {
-  return `postgres:///${database}?host=${encodeURIComponent(host!)}&port=${port ?? 5432}&user=${user}`
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error('it did not happen in time')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
 }

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import { type GantryProcess, temporaryHome } from '#test/support/process.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
@@ -85,9 +86,7 @@ export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiv
   }
 
   async function startWorker(): Promise<GantryProcess> {
-    const { host, port, user, database } = stage.connection()
-    const DATABASE_URL = `postgres:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}`
-    const started = await stage.world.start('worker', { DATABASE_URL })
+    const started = await stage.world.start('worker', { DATABASE_URL: urlOf(stage.connection()) })
     processes.push(started)
     return started
   }

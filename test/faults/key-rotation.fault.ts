@@ -17,9 +17,10 @@ import { hashToken } from '#platform/crypto/tokens.ts'
 import { type ConnectionSettings, type Database, openDatabase } from '#platform/database/connect.ts'
 import type { HooksTable } from '#platform/database/tables.ts'
 import { sign } from '#test/support/calls.ts'
-import { createTestDatabase } from '#test/support/database.ts'
+import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
+import { until } from '#test/support/until.ts'
 import { createHook, createTestTree, type TestTree } from '#test/support/world.ts'
 
 const HOOKS = 250
@@ -102,7 +103,7 @@ test('a rotation that was killed is completed by the next one', async (t) => {
   await holder.query('begin')
   await holder.query('select from hooks where id = $1 for update', [lastHook])
   const halfway = startRotation(environment)
-  await until(async () => {
+  await until('the rotation waits for the lock', 60_000, async () => {
     const { rows } = await holder.query('select from pg_locks where not granted')
     return rows.length > 0
   })
@@ -292,16 +293,4 @@ async function rotateKey(
   const child = startRotation(environment)
   const [output, errors] = await Promise.all([text(child.stdout!), text(child.stderr!), once(child, 'close')])
   return { code: child.exitCode, output: output + errors }
-}
-
-function urlOf({ host, port, user, database }: ConnectionSettings): string {
-  return `postgres:///${database}?host=${encodeURIComponent(host!)}&port=${port ?? 5432}&user=${user}`
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 60_000
-  while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error('it did not happen in time')
-    await pause(20)
-  }
 }

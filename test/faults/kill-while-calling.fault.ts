@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http'
 import { test } from 'node:test'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
-import { createTestDatabase, testServer } from '#test/support/database.ts'
+import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import {
   ADMIN_ENVIRONMENT,
   call,
@@ -160,9 +160,11 @@ test('calls answered with 202 have exactly one action each, although the process
 
 test('a hundred copies of one delivery at two processes start one action, and all get its id', async (t) => {
   const { settings, drop } = await createTestDatabase({ empty: true })
-  const { host, port, user } = testServer()
-  const DATABASE_URL = `postgres:///${settings.database}?host=${encodeURIComponent(host)}&port=${port ?? 5432}&user=${user}`
-  const environment = { GANTRY_HOME: await temporaryHome(t), DATABASE_URL, ...ADMIN_ENVIRONMENT }
+  const environment = {
+    GANTRY_HOME: await temporaryHome(t),
+    DATABASE_URL: urlOf(settings),
+    ...ADMIN_ENVIRONMENT,
+  }
   const first = await startGantry(t, environment)
   const second = await startGantry(t, environment)
   const hook = await createSignedHook(first)

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createTestDatabase } from '#test/support/database.ts'
+import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import {
   ADMIN,
@@ -60,11 +60,10 @@ test('it prints a link, beside a running Gantry and without one', async (t) => {
 test('it works with DATABASE_URL, and explains what is wrong with its arguments', async (t) => {
   const { settings, drop } = await createTestDatabase()
   later(t, drop)
-  const { host, user, database } = settings as { host: string; user: string; database: string }
   const environment = {
     ...SETTINGS,
     GANTRY_HOME: await temporaryHome(t),
-    DATABASE_URL: `postgres:///${database}?host=${encodeURIComponent(host)}&user=${user}`,
+    DATABASE_URL: urlOf(settings),
   }
   const gantry = await startGantry(t, environment)
   await assertWorks(gantry, await resetPassword(environment), 'another horse')
@@ -84,8 +83,7 @@ test('it works with DATABASE_URL, and explains what is wrong with its arguments'
 test('it asks for a start first where the database is older, and creates none', async (t) => {
   const { settings, drop } = await createTestDatabase({ empty: true })
   later(t, drop)
-  const { host, user, database } = settings as { host: string; user: string; database: string }
-  const DATABASE_URL = `postgres:///${database}?host=${encodeURIComponent(host)}&user=${user}`
+  const DATABASE_URL = urlOf(settings)
   const older = await run({ ...SETTINGS, DATABASE_URL }, ADMIN.email)
   assert.deepEqual([older.code, /run npm start first/.test(older.stderr)], [1, true])
   const nowhere = await run({ ...SETTINGS, GANTRY_HOME: await temporaryHome(t) }, ADMIN.email)

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { createTestDatabase, testServer } from '#test/support/database.ts'
+import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
 
 test('four processes that start together on an empty database create one user, one sample, one schema', async (t) => {
   const { settings, drop } = await createTestDatabase({ empty: true })
   t.after(drop)
-  const { host, port, user } = testServer()
-  const url = `postgres:///${settings.database}?host=${encodeURIComponent(host)}&port=${port ?? 5432}&user=${user}`
+  const url = urlOf(settings)
   const home = await temporaryHome(t)
   const roles = ['all', 'api', 'worker', 'api']
   const processes = await Promise.all(

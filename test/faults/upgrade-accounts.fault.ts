@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { openDatabase } from '#platform/database/connect.ts'
-import { createTestDatabase } from '#test/support/database.ts'
+import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { later } from '#test/support/later.ts'
 import { call, startGantry, temporaryHome } from '#test/support/process.ts'
@@ -57,10 +57,9 @@ const [SSH_SERVER, SSH_CREDENTIAL] = [2, 1]
 const home = await temporaryHome({ after })
 const { settings, drop } = await createTestDatabase({ empty: true })
 later({ after }, drop)
-const { host, user, port = 5432, database } = settings as Record<string, string>
 const environment = {
   GANTRY_HOME: home,
-  DATABASE_URL: `postgres:///${database}?host=${encodeURIComponent(host!)}&port=${port}&user=${user}`,
+  DATABASE_URL: urlOf(settings),
   GANTRY_SECRET_KEY: KEY,
   GANTRY_ALLOW_TARGETS: '127.0.0.1',
 }

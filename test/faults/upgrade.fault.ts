@@ -15,6 +15,7 @@ import { createSecretBox } from '#platform/crypto/secret-box.ts'
 import { openDatabase } from '#platform/database/connect.ts'
 import { chooseAccount } from '#platform/database/embedded/account.ts'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import { call, startGantry, temporaryHome } from '#test/support/process.ts'
 
@@ -39,11 +40,10 @@ test('a database of 0.1.0 opens as an external one, and its sealed values with t
   const home = await unpackHome(t)
   const server = await startEmbeddedPostgres({ home })
   later(t, () => server.stop())
-  const { host, port, user, database } = server.connection
   const key = (await readFile(join(home, 'secret.key'), 'utf8')).trim()
   const gantry = await startGantry(t, {
     GANTRY_HOME: await temporaryHome(t),
-    DATABASE_URL: `postgres:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}`,
+    DATABASE_URL: urlOf(server.connection),
     GANTRY_SECRET_KEY: key,
   })
   await assertEverythingIsThere(gantry)

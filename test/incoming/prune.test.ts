@@ -9,7 +9,7 @@ import { uuidAt } from '#platform/database/uuid-at.ts'
 import { openQueue } from '#platform/queue/open-queue.ts'
 import { until } from '#platform/queue/test-queue.ts'
 import { assertStarted, type Hook, openCalls, withVariables } from '#test/support/calls.ts'
-import { createTestDatabase, testServer } from '#test/support/database.ts'
+import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import { ADMIN_ENVIRONMENT, startGantry, temporaryHome } from '#test/support/process.ts'
 import { createHook, createHookRequest, createTestTree } from '#test/support/world.ts'
@@ -187,9 +187,8 @@ test('a worker prunes after GANTRY_KEEP_BODIES_DAYS', async (t) => {
   const queue = await openQueue({ settings, onError: () => {} })
   later(t, () => queue.close())
   await own.db.transaction().execute((trx) => queue.enqueue(trx, 'retention.prune', [{}]))
-  const { host, port, user } = testServer()
   await startGantry(t, {
-    DATABASE_URL: `postgres:///${settings.database}?host=${encodeURIComponent(host)}&port=${port ?? 5432}&user=${user}`,
+    DATABASE_URL: urlOf(settings),
     GANTRY_HOME: await temporaryHome(t),
     GANTRY_ROLE: 'worker',
     GANTRY_KEEP_BODIES_DAYS: '3',

@@ -42,9 +42,12 @@ export async function databaseOfProcess(t: Closer): Promise<Record<string, strin
   if (!process.env[SERVER_VARIABLE]) return {}
   const { settings, drop } = await createTestDatabase()
   later(t, drop)
-  const { host, port, user } = testServer()
-  const query = new URLSearchParams({ host, port: String(port ?? 5432), user })
-  return { DATABASE_URL: `postgres:///${settings.database}?${query}` }
+  return { DATABASE_URL: urlOf(settings) }
+}
+
+/** As another process is given it. */
+export function urlOf({ host, port = 5432, user, database }: ConnectionSettings): string {
+  return `postgres:///${database}?${new URLSearchParams({ host: host!, port: String(port), user: user! })}`
 }
 
 export async function administer(statement: string): Promise<void> {

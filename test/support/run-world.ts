@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Insertable } from 'kysely'
 import { type ConnectionSettings, openDatabase } from '#platform/database/connect.ts'
 import type { PipelinesTable, ServersTable } from '#platform/database/tables.ts'
-import { createTestDatabase, testServer } from './database.ts'
+import { createTestDatabase, urlOf } from './database.ts'
 import { createGate } from './gate.ts'
 import { later } from './later.ts'
 import {
@@ -60,12 +60,11 @@ export async function openRunWorld(
   await chmod(notes, 0o777)
 
   const database = options.database ?? (await databaseOf(t))
-  const { host, user, port = 5432 } = { ...testServer(), ...options.database }
   const key = randomBytes(32)
   const home = await temporaryHome(t)
   const environment = {
     GANTRY_HOME: home,
-    DATABASE_URL: `postgres:///${database.database}?host=${encodeURIComponent(host)}&port=${port}&user=${user}`,
+    DATABASE_URL: urlOf(database),
     GANTRY_SECRET_KEY: key.toString('hex'),
     GANTRY_SAMPLE: 'false',
     ...ADMIN_ENVIRONMENT,
@@ -81,7 +80,7 @@ export async function openRunWorld(
   const api = processes.find(({ url }) => url !== undefined)!
   const inventory = await createInventory(db, { key, folder, admin: await createPerson(db, { admin: true }) })
 
-  async function ask(method: string, path: string, body?: unknown): Promise<{ status: number; body: Json }> {
+  function ask(method: string, path: string, body?: unknown) {
     return call(api, method, path, { token: inventory.owner.token, body })
   }
 
