@@ -182,7 +182,7 @@ export async function startService(
           disk: await readDisk(config.home),
         }),
       }),
-    deadLetters: (limit: number) => listDeadLetters(queue, { limit }),
+    deadLetters: (limit: number) => listDeadLetters(queue, limit),
   }
   let healthUrl: string | undefined
   if (config.role === 'worker' && config.workerPort !== null) {

@@ -3,12 +3,12 @@ import { isEnd, type State } from '#model/actions/status.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { reassignJobs } from '#platform/queue/target-jobs.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { isHeld } from './held-targets.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
 import { actionState, endSteps } from './states.ts'
-import { releaseJobs } from './stranded-targets.ts'
 
 /** Notifies the workers that run targets of a cancelled action. The message is the action's id. */
 const CANCEL_CHANNEL = 'cancelled_actions'
@@ -57,7 +57,7 @@ export function cancelAction(
     await sql`select pg_notify(${CANCEL_CHANNEL}, ${String(actionId)})`.execute(trx)
     // A started target that waits for its worker to come back is ended by any other one.
     const started = action.targets.filter(({ status }) => status === 'in-progress')
-    await releaseJobs(
+    await reassignJobs(
       trx,
       started.map(({ id }) => id),
     )

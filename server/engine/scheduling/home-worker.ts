@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { mayRun, type PlacedServer } from '#model/workers/placement.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { HandOver, type JobContext } from '#platform/queue/handler.ts'
-import { TARGETS_JOB } from '#platform/queue/jobs.ts'
+import { assignJob } from '#platform/queue/target-jobs.ts'
 import type { SchedulingPass } from './scheduling-pass.ts'
 
 // A worker may get the job of a target that belongs to another machine: the server was given to another worker
@@ -42,8 +42,6 @@ export async function findHome(
 export function sendJobTo(db: Database, job: JobContext, worker: string): Promise<void> {
   return db.transaction().execute(async (trx) => {
     await job.hold(trx)
-    await sql`update queue.job set group_id = ${worker} where name = ${TARGETS_JOB} and id = ${job.jobId}`.execute(
-      trx,
-    )
+    await assignJob(trx, job.jobId, worker)
   })
 }

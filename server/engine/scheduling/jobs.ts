@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { TARGETS_JOB } from '#platform/queue/jobs.ts'
 import type { Queue } from '#platform/queue/open-queue.ts'
+import { hasJob } from '#platform/queue/target-jobs.ts'
 import type { EnqueueTargets, TargetJob } from './assign-slots.ts'
 import type { OnMoves } from './committed-moves.ts'
 import { scheduleEnvironment } from './schedule-new.ts'
@@ -21,7 +22,7 @@ export function createEnqueue(queue: Queue) {
       const payloads = targets.map(({ targetId }) => ({ target_id: targetId }))
       const workers = new Map(targets.map(({ targetId, worker }) => [targetId, worker]))
       const group = (payload: { target_id: number }) => workers.get(payload.target_id) ?? null
-      await queue.enqueue(trx, TARGETS_JOB, payloads, { group })
+      await queue.enqueue(trx, TARGETS_JOB, payloads, group)
     },
   }
 }
@@ -58,10 +59,7 @@ async function findOrphanedTargets(db: Database): Promise<number[]> {
       where status in ('queued', 'in-progress') and status_reason_code <> 'PENDING'
         and updated_at < now() - interval '1 minute'
     )
-    select id from running
-    where not exists (select from queue.job where name = ${TARGETS_JOB} and state < 'completed'
-        and (data ->> 'target_id')::bigint = running.id)
-    order by id limit 100`.execute(db)
+    select id from running where not ${hasJob(sql`running.id`)} order by id limit 100`.execute(db)
   return rows.map((row) => row.id)
 }
 

@@ -2,8 +2,7 @@ import { sql } from 'kysely'
 import { IS_ONLINE } from '#model/workers/live-workers.ts'
 import { placeTarget } from '#model/workers/placement.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { wakeWorkers } from '#platform/queue/core.ts'
-import { TARGETS_JOB } from '#platform/queue/jobs.ts'
+import { ASSIGNED_JOBS, reassignJobs, removeWaitingJob } from '#platform/queue/target-jobs.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
@@ -47,7 +46,7 @@ export async function placeWaiting(
       for (const one of stranded) {
         const target = targets.get(one.targetId)
         if (target?.status !== 'queued') continue
-        if (await removeReadyJob(trx, one.jobId))
+        if (await removeWaitingJob(trx, one.jobId))
           pass.moveTarget(target, { status: 'waiting', reason: 'WAITING_WORKER' })
       }
       const affected = {
@@ -66,11 +65,10 @@ export async function placeWaiting(
 async function findStranded(db: Database): Promise<Stranded[]> {
   const { rows } = await sql<Stranded>`
     with jobs as materialized (
-      select j.id, (j.data ->> 'target_id')::bigint as target_id from queue.job j
-      where j.name = ${TARGETS_JOB} and j.state < 'active' and j.group_id is not null
-        and not exists (select from workers where name = j.group_id and draining_since is null and ${IS_ONLINE})
+      select job_id, target_id from (${ASSIGNED_JOBS}) as assigned
+      where not exists (select from workers where name = assigned.worker and draining_since is null and ${IS_ONLINE})
     )
-    select jobs.id as "jobId", target.* from jobs cross join lateral (
+    select jobs.job_id as "jobId", target.* from jobs cross join lateral (
       select t.id as "targetId", t.action_id as "actionId", t.server_id as "serverId",
         a.environment_id as "environmentId", t.status = 'in-progress' as "isRunning"
       from targets t join actions a on a.id = t.action_id
@@ -89,15 +87,6 @@ async function findWaiting(db: Database): Promise<{ environmentId: number; serve
   return rows
 }
 
-/** False when a worker has just fetched it. */
-async function removeReadyJob(trx: Transaction, id: string): Promise<boolean> {
-  const { rows } = await sql`
-    delete from queue.job where name = ${TARGETS_JOB} and id in (
-      select id from queue.job where name = ${TARGETS_JOB} and id = ${id} and state < 'active' for update skip locked)
-    returning id`.execute(trx)
-  return rows.length > 0
-}
-
 type Workers = Parameters<typeof placeTarget>[1]
 
 /** Jobs of targets that have started, to where their server is now; those of cancelled runs to anybody. */
@@ -108,24 +97,7 @@ async function moveJobs(trx: Transaction, started: Stranded[], workers: Workers)
     where t.id = any(${started.map(({ targetId }) => targetId)}::bigint[])`.execute(trx)
   for (const { id, workerName, isCancelled } of rows) {
     const place = placeTarget({ isLocal: true, workerName }, workers)
-    if (isCancelled) await releaseJobs(trx, [id])
-    else if (place.kind === 'worker') await releaseJobs(trx, [id], place.name)
+    if (isCancelled) await reassignJobs(trx, [id])
+    else if (place.kind === 'worker') await reassignJobs(trx, [id], place.name)
   }
-}
-
-/** Lets workers of another name, or any, take the jobs of targets that nobody runs at the moment. */
-export async function releaseJobs(
-  trx: Transaction,
-  targetIds: readonly number[],
-  worker: string | null = null,
-): Promise<void> {
-  if (targetIds.length === 0) return
-  const { rows } = await sql`
-    update queue.job set group_id = ${worker} where name = ${TARGETS_JOB} and id in (
-      select id from queue.job
-      where name = ${TARGETS_JOB} and state < 'active' and group_id is not null
-        and (data ->> 'target_id')::bigint = any(${targetIds}::bigint[])
-      for update skip locked)
-    returning id`.execute(trx)
-  if (rows.length > 0) await wakeWorkers(trx, [TARGETS_JOB])
 }

@@ -6,13 +6,13 @@ import { from as copyFrom } from 'pg-copy-streams'
 import type { Transaction } from '#platform/database/connect.ts'
 import { migrateWithin } from '#platform/database/migrate.ts'
 import type { Tables } from '#platform/database/tables.ts'
+import { COPY_SAVED_JOBS, CREATE_SAVED_JOBS, RESTORE_JOBS, UNKNOWN_JOBS } from '#platform/queue/saved-jobs.ts'
 import { assertReferences } from './assert-references.ts'
 import type { BackupReader } from './backup-file.ts'
 import { inPublic, listConstraints, listTables, quoted } from './catalog.ts'
 import type { Contents } from './format.ts'
 import { createRowCounter } from './progress.ts'
 import { sampleUrl } from './sample-repository.ts'
-import { COPY_SAVED_JOBS, CREATE_SAVED_JOBS, RESTORE_JOBS, UNKNOWN_JOBS } from './saved-jobs.ts'
 
 export type RestoreInput = {
   backup: BackupReader
@@ -86,8 +86,6 @@ async function loadJobs(client: pg.Client, { backup, say, signal }: RestoreInput
   for (const { name, jobs } of unknown.rows) {
     say(`  skipped: ${jobs} of the job ${JSON.stringify(name)}, which this version does not have`)
   }
-  // The jobs that installing the queue created.
-  await client.query('delete from queue.job')
   await client.query(RESTORE_JOBS)
 }
 

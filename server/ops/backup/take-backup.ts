@@ -3,12 +3,12 @@ import type pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { encodeKeys } from '#platform/crypto/master-key.ts'
 import { type Keys, keyId, keyIdOf } from '#platform/crypto/secret-box.ts'
+import { SELECT_JOBS } from '#platform/queue/saved-jobs.ts'
 import { type BackupWriter, createBackupFile } from './backup-file.ts'
 import { inPublic, listSequences, listTables, quoted } from './catalog.ts'
 import type { Contents, Section } from './format.ts'
 import { createRowCounter } from './progress.ts'
 import { bundleSample } from './sample-repository.ts'
-import { SELECT_JOBS } from './saved-jobs.ts'
 
 export type BackupInput = {
   path: string

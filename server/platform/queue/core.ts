@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import type { Database } from '#platform/database/connect.ts'
 import type { OutageRetrier } from '#platform/database/outages.ts'
@@ -57,6 +57,15 @@ export type WorkerDeps = {
   abandon: AbortSignal
 }
 
-export async function wakeWorkers(db: QueueCore['db'], names: string[]): Promise<void> {
-  await sql`select pg_notify(${WAKE_CHANNEL}, name) from unnest(${names}::text[]) name`.execute(db)
+/** Makes running jobs ready again for any worker, and notifies workers; returns the names and ids of those jobs. */
+export async function makeReady(db: Database, where: RawBuilder<unknown>, set: RawBuilder<unknown>) {
+  const { rows } = await sql<{ job: string; id: string }>`
+    with ready as (
+      update queue.job set state = 'retry', start_after = queue.job_now(), heartbeat_on = null, ${set}
+      where state = 'active' and ${where} returning name as job, id
+    ), woken as (
+      select pg_notify(${WAKE_CHANNEL}, job) from (select distinct job from ready) as jobs
+    )
+    select job, id from ready where (select count(*) from woken) >= 0`.execute(db)
+  return rows
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { DEAD_LETTERS, type QueueCore, wakeWorkers } from './core.ts'
+import { DEAD_LETTERS, type QueueCore } from './core.ts'
 
-/** A job that failed for good. It is stored for 30 days, with its payload, to be inspected or redriven. */
+/** A job that failed permanently. It is stored for 30 days, with its payload, to be inspected. */
 export type DeadLetter = {
   id: string
   job: string
@@ -14,10 +14,7 @@ export type DeadLetter = {
 }
 
 /** Newest first. */
-export async function listDeadLetters(
-  queue: QueueCore,
-  options: { limit: number; job?: string },
-): Promise<DeadLetter[]> {
+export async function listDeadLetters({ db }: QueueCore, limit: number): Promise<DeadLetter[]> {
   const { rows } = await sql<DeadLetter>`
     select id, source_name as job,
       array(select jsonb_object_keys(data)) as payload_keys,
@@ -25,16 +22,8 @@ export async function listDeadLetters(
       coalesce(source_output ->> 'message', source_output -> 'value' ->> 'message') as error,
       source_created_on as enqueued_at, created_on as failed_at
     from queue.job
-    where name = ${DEAD_LETTERS} and source_name = coalesce(${options.job ?? null}, source_name)
+    where name = ${DEAD_LETTERS}
     order by created_on desc, id
-    limit ${options.limit}`.execute(queue.db)
+    limit ${limit}`.execute(db)
   return rows
-}
-
-/** Turns dead letters into new jobs with a full retry budget, oldest first; returns how many. */
-export async function redriveDeadLetters(queue: QueueCore, options: { job?: string } = {}): Promise<number> {
-  const { job: sourceName } = options
-  const moved = await queue.boss.redrive(DEAD_LETTERS, { sourceName })
-  if (moved > 0) await wakeWorkers(queue.db, sourceName ? [sourceName] : Object.keys(queue.jobs))
-  return moved
 }

@@ -23,39 +23,10 @@ test('one invalid payload rejects the whole batch', async (t) => {
   assert.equal((await queue.boss.findJobs('test.count')).length, 0)
 })
 
-test('of unique jobs with the same key only the first is added', async (t) => {
-  const { queue } = await createTestQueue(t)
-  const key = ({ number }: { number: number }) => `key ${number}`
-  const add = (numbers: number[]) =>
-    queue.db.transaction().execute((trx) =>
-      queue.enqueue(
-        trx,
-        'test.unique',
-        numbers.map((number) => ({ number })),
-        { key },
-      ),
-    )
-  assert.equal((await add([1, 2])).length, 2)
-  assert.equal((await add([2, 3])).length, 1)
-})
-
-test('a higher priority goes first', async (t) => {
-  const { queue } = await createTestQueue(t)
-  await queue.db.transaction().execute(async (trx) => {
-    await queue.enqueue(trx, 'test.count', [{ number: 1 }])
-    await queue.enqueue(trx, 'test.count', [{ number: 2 }], { priority: 1 })
-  })
-  const [first] = await queue.boss.fetch('test.count')
-  assert.deepEqual(first?.data, { number: 2 })
-})
-
 test('the depths distinguish ready, deferred and running jobs', async (t) => {
   const { queue, enqueue } = await createTestQueue(t)
   await enqueue('test.count', 3)
-  const startAfter = new Date(Date.now() + 60_000)
-  await queue.db
-    .transaction()
-    .execute((trx) => queue.enqueue(trx, 'test.count', [{ number: 9 }], { startAfter }))
+  await queue.boss.insert('test.count', [{ data: { number: 9 }, startAfter: 60 }])
   await queue.boss.fetch('test.count')
   const depths = await readQueueDepths(queue)
   assert.deepEqual(

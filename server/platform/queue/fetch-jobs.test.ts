@@ -14,7 +14,7 @@ async function openQueue(t: test.TestContext) {
         trx,
         JOB,
         groups.map((_, index) => ({ target_id: index })),
-        { group: ({ target_id }) => groups[target_id] ?? null },
+        ({ target_id }) => groups[target_id] ?? null,
       ),
     )
   const idsOf = (jobs: { data: unknown }[]) =>
@@ -44,25 +44,4 @@ test('it fetches no more than it asked for, and nothing that is not due', async 
     queue.db,
   )
   assert.deepEqual(idsOf(await fetchJobs(queue, JOB, 'm1', 2)), [])
-})
-
-test('it leaves a job as a fetch of pg-boss does, at first and again', async (t) => {
-  const { queue, add } = await openQueue(t)
-  await add(null, null)
-  const read = async () => {
-    const { rows } = await sql<{ job: unknown }>`
-      select to_jsonb(job) - 'id' - 'data' - 'start_after' - 'created_on' - 'keep_until' - 'started_on' - 'heartbeat_on'
-        || jsonb_build_object('started', started_on is not null, 'beats', heartbeat_on is not null) as job
-      from queue.job where name = ${JOB}`.execute(queue.db)
-    assert.equal(rows.length, 2)
-    assert.deepEqual(rows[0]!.job, rows[1]!.job)
-  }
-  for (const attempt of [0, 1]) {
-    const [own] = await fetchJobs(queue, JOB, 'm1', 1)
-    const [theirs] = await queue.boss.fetch(JOB, { batchSize: 1 })
-    assert.equal(own!.retryCount, attempt)
-    assert.equal(theirs!.retryCount, attempt)
-    await read()
-    await sql`update queue.job set state = 'retry' where name = ${JOB}`.execute(queue.db)
-  }
 })

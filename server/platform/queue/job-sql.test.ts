@@ -6,17 +6,6 @@ import { createTestQueue } from './test-queue.ts'
 
 const PAYLOAD = `jsonb_build_object('action_ids', jsonb_build_array(7))`
 
-test('a job added by a larger statement equals one added by pg-boss', async (t) => {
-  const { queue } = await createTestQueue(t)
-  await queue.db.transaction().execute((trx) => queue.enqueue(trx, 'actions.run', [{ action_ids: [7] }]))
-  await sql.raw(`with ${addingJob('actions.run', PAYLOAD)} select 1`).execute(queue.db)
-  const { rows } = await sql<Record<string, unknown>>`
-    select to_jsonb(job) - 'id' - 'start_after' - 'created_on' - 'keep_until' as job,
-      keep_until - created_on as kept, start_after - created_on as wait from queue.job`.execute(queue.db)
-  assert.equal(rows.length, 2)
-  assert.deepEqual(rows[1], rows[0])
-})
-
 test('it is fetched and run at once like any other', async (t) => {
   const { queue, work } = await createTestQueue(t)
   const ran = Promise.withResolvers<number[]>()

@@ -1,5 +1,19 @@
-import { SCHEMA, WAKE_CHANNEL } from './core.ts'
+import { WAKE_CHANNEL } from './core.ts'
 import type { JobName } from './jobs.ts'
+
+/** The columns of a job that follow from its queue, `q`. */
+export const SETTINGS = {
+  keep_until: "queue.job_now() + q.retention_seconds * interval '1s'",
+  retry_limit: 'q.retry_limit',
+  retry_delay: 'q.retry_delay',
+  retry_backoff: 'coalesce(q.retry_backoff, false)',
+  retry_delay_max: 'q.retry_delay_max',
+  expire_seconds: 'q.expire_seconds',
+  deletion_seconds: 'q.deletion_seconds',
+  dead_letter: 'q.dead_letter',
+  policy: 'q.policy',
+  heartbeat_seconds: 'q.heartbeat_seconds',
+}
 
 /**
  * Adds one job as part of a larger statement: the common table expression `new_job`, to be put after `with`.
@@ -11,12 +25,9 @@ import type { JobName } from './jobs.ts'
 export function addingJob(name: JobName, payload: string): string {
   return `
     new_job as (
-      insert into ${SCHEMA}.job (name, data, priority, start_after, created_on, expire_seconds, deletion_seconds,
-        keep_until, retry_limit, retry_delay, retry_backoff, retry_delay_max, policy, dead_letter, heartbeat_seconds)
-      select q.name, payload.data, 0, ${SCHEMA}.job_now(), ${SCHEMA}.job_now(), q.expire_seconds, q.deletion_seconds,
-        ${SCHEMA}.job_now() + q.retention_seconds * interval '1s', q.retry_limit, q.retry_delay,
-        coalesce(q.retry_backoff, false), q.retry_delay_max, q.policy, q.dead_letter, q.heartbeat_seconds
-      from ${SCHEMA}.queue q cross join (select ${payload} as data) as payload
+      insert into queue.job (name, data, priority, start_after, created_on, ${Object.keys(SETTINGS).join(', ')})
+      select q.name, payload.data, 0, queue.job_now(), queue.job_now(), ${Object.values(SETTINGS).join(', ')}
+      from queue.queue q cross join (select ${payload} as data) as payload
       where q.name = '${name}' and payload.data is not null
       returning id
     )`

@@ -19,7 +19,7 @@ export type JobDefinition<Payload extends TSchema = TSchema> = {
   batchSize: number
   /** At least this long between two fetches: jobs that come in quick succession are fetched together. */
   restMs?: number
-  /** Rejects a second job with the same key (or, without keys, any second job) in that state. */
+  /** Rejects a second job in that state. */
   unique?: 'waiting' | 'waiting-or-running'
   /** Enqueued by the queue itself, once per period across all processes. Its payload is {}. */
   everySeconds?: number

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { QUERY_TIMEOUT_MS, withQueryTimeout } from '#platform/database/client.ts'
-import { type QueueCore, WAKE_CHANNEL, type WorkerDeps } from './core.ts'
+import { makeReady, type QueueCore, type WorkerDeps } from './core.ts'
 import { repeat } from './repeat.ts'
 
 /** A job that has lost this many workers beyond its retries is assumed to kill them. */
@@ -45,17 +45,8 @@ export async function enqueuePeriodicJobs(queue: QueueCore): Promise<void> {
  * Makes the jobs of lost workers ready again, whatever their retry delay, and for any group: the one that they were
  * meant for may be gone. Safe in many processes at once.
  */
-export async function reassignLostJobs(queue: QueueCore): Promise<{ job: string; id: string }[]> {
-  const { rows } = await sql<{ job: string; id: string }>`
-    with ready as (
-      update queue.job
-      set state = 'retry', start_after = queue.job_now(), heartbeat_on = null, group_id = null
-      where state = 'active' and retry_count < retry_limit + ${LOST_WORKERS_ALLOWED}
-        and heartbeat_on + heartbeat_seconds * interval '1s' < queue.job_now()
-      returning name, id
-    ), woken as (
-      select pg_notify(${WAKE_CHANNEL}, name) from (select distinct name from ready) names
-    )
-    select name as job, id from ready where (select count(*) from woken) >= 0`.execute(queue.db)
-  return rows
+export function reassignLostJobs(queue: QueueCore): Promise<{ job: string; id: string }[]> {
+  const isLost = sql`retry_count < retry_limit + ${LOST_WORKERS_ALLOWED}
+    and heartbeat_on + heartbeat_seconds * interval '1s' < queue.job_now()`
+  return makeReady(queue.db, isLost, sql`group_id = null`)
 }

@@ -7,14 +7,7 @@ import {
   type Transaction,
 } from '#platform/database/connect.ts'
 import { WITHOUT_TIMEOUTS } from '#platform/database/session.ts'
-import {
-  ABORT_GRACE_SECONDS,
-  DEAD_LETTERS,
-  HEARTBEAT_SECONDS,
-  type QueueCore,
-  SCHEMA,
-  wakeWorkers,
-} from './core.ts'
+import { ABORT_GRACE_SECONDS, DEAD_LETTERS, HEARTBEAT_SECONDS, type QueueCore, SCHEMA } from './core.ts'
 import {
   compilePayloadChecks,
   type JobCatalog,
@@ -39,23 +32,15 @@ const POLICIES = { waiting: 'short', 'waiting-or-running': 'exclusive' } as cons
 export type Queue<Catalog extends JobCatalog = Jobs> = QueueCore & {
   /**
    * Adds one job per payload in the caller's transaction: when it commits, they exist and workers are notified.
-   * Returns the ids of the added jobs, in no particular order. A payload that does not match its schema throws
-   * before anything is written.
+   * A payload that does not match its schema throws before anything is written.
    */
   enqueue<Name extends JobName<Catalog>>(
     trx: Transaction,
     name: Name,
     payloads: JobPayload<Name, Catalog>[],
-    options?: {
-      startAfter?: Date
-      /** Higher goes first; the default is 0. */
-      priority?: number
-      /** For jobs that are `unique` in the catalog: a job whose key already exists is not added. */
-      key?: (payload: JobPayload<Name, Catalog>) => string
-      /** Only workers of this group fetch it (see `startWorker`); null for all. */
-      group?: (payload: JobPayload<Name, Catalog>) => string | null
-    },
-  ): Promise<string[]>
+    /** Only workers of this group fetch it (see `startWorker`); null for all. */
+    groupOf?: (payload: JobPayload<Name, Catalog>) => string | null,
+  ): Promise<void>
   close(): Promise<void>
 }
 
@@ -131,30 +116,20 @@ export async function openQueue<Catalog extends JobCatalog = Jobs>(options: {
     db: database.db,
     jobs: catalog,
     checkPayload,
-    async enqueue(trx, name, payloads, { startAfter, priority, key, group } = {}) {
-      if (payloads.length === 0) return []
+    async enqueue(trx, name, payloads, groupOf = () => null) {
+      if (payloads.length === 0) return
       for (const payload of payloads) checkPayload(name, payload)
-      const rows = payloads.map((payload) => ({
-        data: payload as object,
-        priority,
-        startAfter,
-        singletonKey: key?.(payload),
-        group: groupOf(group?.(payload)),
-      }))
-      const ids = await boss.insert(name, rows, { db: fromKysely(trx), returnId: true })
-      // pg-boss announces only jobs that are ready. A worker that hears of a deferred job waits until it is due.
-      if (startAfter && ids) await wakeWorkers(trx, [name])
-      return ids ?? []
+      const rows = payloads.map((payload) => {
+        const id = groupOf(payload)
+        return { data: payload as object, ...(id !== null && { group: { id } }) }
+      })
+      await boss.insert(name, rows, { db: fromKysely(trx) })
     },
     async close() {
       await boss.stop({ graceful: false })
       await database.close()
     },
   }
-}
-
-function groupOf(id: string | null | undefined): { id: string } | undefined {
-  return id == null ? undefined : { id }
 }
 
 function createBoss(database: OpenDatabase): PgBoss {

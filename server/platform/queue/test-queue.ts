@@ -27,10 +27,10 @@ const numbered = {
 export const testJobs = {
   ...jobs,
   'test.count': numbered,
+  'test.delayed': { ...numbered, retryDelaySeconds: 1 },
   'test.hasty': { ...numbered, timeoutSeconds: 0.1, retryLimit: 0 },
   'test.kept': { ...numbered, keepFinishedSeconds: 60 },
   'test.rested': { ...numbered, restMs: 100 },
-  'test.unique': { ...numbered, unique: 'waiting-or-running' },
   'test.periodic': {
     ...numbered,
     payload: Type.Object({}),
@@ -46,9 +46,9 @@ export type TestQueue = {
   settings: Parameters<typeof installQueue>[0]
   logged: LogLine[]
   enqueue: (
-    name: 'test.count' | 'test.hasty' | 'test.kept' | 'test.rested' | 'test.unique',
+    name: 'test.count' | 'test.delayed' | 'test.hasty' | 'test.kept' | 'test.rested',
     count?: number,
-  ) => Promise<string[]>
+  ) => Promise<void>
   work: (handlers: JobHandlers<TestJobs>, timings?: Partial<WorkerTimings>) => Promise<Worker>
 }
 export type LogLine = { level: string; message: string; at: number } & Record<string, unknown>

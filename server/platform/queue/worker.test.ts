@@ -75,16 +75,19 @@ test('no more jobs run concurrently than the catalog allows', async (t) => {
   assert.equal(peak, 200)
 })
 
-test('a deferred job runs when it is due, not at the next poll', async (t) => {
-  const { queue, work } = await createTestQueue(t)
-  const ran = Promise.withResolvers<number>()
-  await work({ 'test.count': async () => ran.resolve(Date.now()) }, NEVER_POLL)
-  const startAfter = new Date(Date.now() + 600)
-  await queue.db
-    .transaction()
-    .execute((trx) => queue.enqueue(trx, 'test.count', [{ number: 1 }], { startAfter }))
-  const late = (await ran.promise) - startAfter.getTime()
-  assert.ok(late >= 0 && late < 200, `${late} ms late`)
+test('a retry with a delay runs when it is due, not at the next poll', async (t) => {
+  const { work, enqueue } = await createTestQueue(t)
+  const retried = Promise.withResolvers<number>()
+  let failedAt = 0
+  const fail = async (_: unknown, { attempt }: { attempt: number }) => {
+    if (attempt > 1) return retried.resolve(performance.now())
+    failedAt = performance.now()
+    throw new Error('handler failed')
+  }
+  await work({ 'test.delayed': fail }, NEVER_POLL)
+  await enqueue('test.delayed')
+  const lateMs = (await retried.promise) - failedAt - 1_000
+  assert.ok(lateMs >= 0 && lateMs < 300, `${lateMs} ms late`)
 })
 
 test('a failed job is retried at once, and becomes a dead letter after its last retry', async (t) => {

@@ -27,7 +27,7 @@ test('an outcome that the database rejects fails its attempts, and the rest of t
   await work({ 'test.kept': async () => {} }, { pollMs: 60_000 })
   await enqueue('test.kept', 8)
   await until(async () => (await countDeadLetters(queue)) === 1)
-  const [letter] = await listDeadLetters(queue, { limit: 1 })
+  const [letter] = await listDeadLetters(queue, 1)
   assert.equal(letter!.attempts, 3)
   assert.match(letter!.error!, /job 3 is rejected/)
   const completed = logged.filter((line) => line.outcome === 'completed')

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Attempt, type QueueCore, WAKE_CHANNEL, type WorkerDeps } from './core.ts'
+import { type Attempt, makeReady, type QueueCore, type WorkerDeps } from './core.ts'
 import { affectedIds, completeJobs } from './handler.ts'
 import type { Outcome } from './run-attempt.ts'
 
@@ -132,17 +132,8 @@ function storableMessage(outcome: Outcome): string {
  * retry budget does not change: they did not fail.
  */
 export async function handBack(queue: QueueCore, name: string, attempts: Attempt[]): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`
-    with ready as (
-      update queue.job
-      set state = 'retry', start_after = queue.job_now(), heartbeat_on = null, retry_limit = retry_limit + 1
-      where name = ${name} and state = 'active'
-        and id = any(${attempts.map(({ id }) => id)}::uuid[])
-        and (id::text || ':' || retry_count) = any(${attempts.map((one) => `${one.id}:${one.retryCount}`)}::text[])
-      returning id
-    ), woken as (
-      select pg_notify(${WAKE_CHANNEL}, ${name}) from ready limit 1
-    )
-    select id from ready where (select count(*) from woken) >= 0`.execute(queue.db)
-  return rows.map((row) => row.id)
+  const isOwned = sql`name = ${name} and id = any(${attempts.map(({ id }) => id)}::uuid[])
+    and (id::text || ':' || retry_count) = any(${attempts.map((one) => `${one.id}:${one.retryCount}`)}::text[])`
+  const ready = await makeReady(queue.db, isOwned, sql`retry_limit = retry_limit + 1`)
+  return ready.map(({ id }) => id)
 }
