@@ -43,8 +43,8 @@ test('hooks are reported apart, and calls of unknown ones together', () => {
   ])
   report.close()
   assert.deepEqual(counts().slice(3), [
-    ['a', 1],
     [null, 1],
+    ['a', 1],
   ])
 })
 

@@ -1,3 +1,4 @@
+import { oncePer } from '#platform/once-per.ts'
 import { codeOf } from './error-code.ts'
 import { OUTAGE_KINDS, OUTAGES, type OutageKind, outageKind } from './outage-kinds.ts'
 
@@ -9,10 +10,10 @@ export type DatabaseFailures = ReturnType<typeof createDatabaseFailures>
 /** Counts the failures of the database by kind, for one process, and logs each kind with its remedy. */
 export function createDatabaseFailures(
   log: { error(fields: object, message: string): void },
-  now = () => performance.now(),
+  now?: () => number,
 ) {
   const counts = Object.fromEntries(OUTAGE_KINDS.map((kind) => [kind, 0])) as Record<OutageKind, number>
-  const loggedAt = new Map<OutageKind, number>()
+  const isDue = oncePer(QUIET_MS, now)
   const recorded = new WeakSet<Error>()
 
   return {
@@ -23,8 +24,7 @@ export function createDatabaseFailures(
       if (kind === null || recorded.has(error)) return
       recorded.add(error)
       counts[kind] += 1
-      if (now() - (loggedAt.get(kind) ?? Number.NEGATIVE_INFINITY) < QUIET_MS) return
-      loggedAt.set(kind, now())
+      if (!isDue(kind)) return
       const { event, remedy } = OUTAGES[kind]
       const fields = {
         part: 'database',

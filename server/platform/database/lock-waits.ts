@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { oncePer } from '#platform/once-per.ts'
 import type { Database } from './connect.ts'
 import type { Session } from './session.ts'
 
@@ -26,20 +27,10 @@ export function createLockReport(
   log: { warn(fields: object, message: string): void },
   onError: (error: Error) => void,
 ): (session: Session) => void {
-  const reported = new Map<string, number>()
-
-  function isNew(holders: readonly Holder[]): boolean {
-    const now = performance.now()
-    for (const [key, at] of reported) if (now - at > QUIET_MS) reported.delete(key)
-    const key = holders.map(({ pid }) => pid).join(' ')
-    if (reported.has(key)) return false
-    reported.set(key, now)
-    return true
-  }
-
+  const isDue = oncePer(QUIET_MS)
   return (session) => {
     findHolders(db, session).then((holders) => {
-      if (holders.length > 0 && isNew(holders))
+      if (holders.length > 0 && isDue(holders.map(({ pid }) => pid).join(' ')))
         log.warn(
           { part: 'database', held_by: holders },
           'waiting for a lock for more than 2 s; end the transaction that holds it, for example with pg_terminate_backend',
