@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
+import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { Database, OpenDatabase } from '#platform/database/connect.ts'
 import { addEnvironment, createTestTree, type Person } from '#test/support/world.ts'
-import { countClosedBlocks } from '#views/actions/action-blocks.ts'
 import { runStatement } from './workbench.ts'
 
 /** An organization with a year of actions. */

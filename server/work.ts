@@ -7,6 +7,8 @@ import { pruneAuthorizations } from '#access/command-line-login/authorizations.t
 import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
+import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
+import { countEndedRuns } from '#engine/counts/run-days.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { startReconciler } from '#engine/reconciling/reconcile.ts'
@@ -33,8 +35,6 @@ import { answerProbe } from '#platform/queue/probe.ts'
 import { within } from '#platform/queue/repeat.ts'
 import { startWorker, type Worker } from '#platform/queue/worker.ts'
 import { VERSION } from '#platform/version.ts'
-import { countClosedBlocks } from '#views/actions/action-blocks.ts'
-import { countEndedRuns } from '#views/dashboard/run-days.ts'
 
 /** Grace period for deliveries in flight when the process stops; after that they are handed back. */
 const MAX_DELIVERY_GRACE_MS = 8_000

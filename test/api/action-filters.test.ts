@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
+import { BLOCK, countClosedBlocks } from '#engine/counts/action-blocks.ts'
 import type { Status } from '#platform/database/tables.ts'
 import { OPERATIONS, STATUSES, TRIGGER_TYPES } from '#platform/vocabulary.ts'
 import { openTestApp } from '#test/support/harness.ts'
@@ -13,7 +14,6 @@ import {
   createTestTree,
   grantRole,
 } from '#test/support/world.ts'
-import { BLOCK, countClosedBlocks } from '#views/actions/action-blocks.ts'
 
 const { db, request } = await openTestApp({ after })
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { countEndedRuns } from '#engine/counts/run-days.ts'
 import { lockLive, storeUnknown } from '#model/live/live-record.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import { countOnline } from '#model/workers/live-workers.ts'
@@ -17,7 +18,6 @@ import {
   grantRole,
   type TestTree,
 } from '#test/support/world.ts'
-import { countEndedRuns } from '#views/dashboard/run-days.ts'
 
 const { db, request, overviewOf } = await openOverview({ after })
 

@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
+import { BLOCK, countClosedBlocks, findBounds, jumpToOffset } from '#engine/counts/action-blocks.ts'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { testServer } from '#test/support/database.ts'
@@ -16,7 +17,6 @@ import {
   createTestTree,
   grantRole,
 } from '#test/support/world.ts'
-import { BLOCK, countClosedBlocks, findBounds, jumpToOffset } from '#views/actions/action-blocks.ts'
 import { findPage } from '#views/actions/find-page.ts'
 
 const ACTIONS = 50_000

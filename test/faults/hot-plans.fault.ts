@@ -4,13 +4,13 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
+import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
+import { countEndedRuns } from '#engine/counts/run-days.ts'
 import { sweepSlots } from '#engine/scheduling/jobs.ts'
 import { testServer } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { until } from '#test/support/until.ts'
-import { countClosedBlocks } from '#views/actions/action-blocks.ts'
-import { countEndedRuns } from '#views/dashboard/run-days.ts'
 
 const STORED = 1_000_000
 /** Of each: deliveries, and their requests. */

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { countEndedRuns, readRunDays } from '#engine/counts/run-days.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { openOverview } from '#test/support/overview.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
 import { findFailures, findRunning, findWaiting } from '#views/dashboard/find-runs.ts'
-import { countEndedRuns, readRunDays } from '#views/dashboard/run-days.ts'
 
 const { db, statements, overviewOf } = await openOverview({ after })
 

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { type Insertable, sql } from 'kysely'
+import { BLOCK, countClosedBlocks, jumpToOffset } from '#engine/counts/action-blocks.ts'
+import { countEndedRuns, readRunDays } from '#engine/counts/run-days.ts'
 import { replayDelivery } from '#engine/outgoing/redeliver.ts'
 import { replaceReleases } from '#engine/runner/releases-on-disk.ts'
 import { createApply, nextName, shop, summarize } from '#manage/apply/test-apply.ts'
@@ -19,9 +21,7 @@ import {
   makeLive,
   type TestTree,
 } from '#test/support/world.ts'
-import { BLOCK, countClosedBlocks, jumpToOffset } from '#views/actions/action-blocks.ts'
 import { createLargeLists, findPage } from '#views/actions/find-page.ts'
-import { countEndedRuns, readRunDays } from '#views/dashboard/run-days.ts'
 
 const api = await openTestApp({ after })
 const { db, request } = api

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
+import { uncountActions } from '#engine/counts/action-blocks.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { uncountActions } from '#views/actions/action-blocks.ts'
 import { removeLogsOf } from './remove-logs.ts'
 
 /** How many runs one transaction removes. */

@@ -529,7 +529,7 @@ export type Tables = {
     project_id: number | null
     environment_id: number | null
   }
-  /** Runs that have ended, by day (UTC); see dashboard/run-days.ts. */
+  /** Runs that have ended, by day (UTC); see engine/counts/run-days.ts. */
   run_days: { environment_id: number; day: string; status: Status; duration_class: number; runs: number }
   counted_runs: { only_row: boolean; until: string }
   /** See model/workers. A worker of an older release has no name. */

@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import { type Bounds, findBounds, jumpToOffset } from '#engine/counts/action-blocks.ts'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { ANY_ID } from '#model/actions/partition.ts'
 import type { ActionRow } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { COUNT_LIMIT, type Extent, type Page } from '#platform/http/pagination.ts'
-import { type Bounds, findBounds, jumpToOffset } from './action-blocks.ts'
 import { headsOf, type Partitions, partitionsFor, splitByTime } from './partitions.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
+import type { Bounds } from '#engine/counts/action-blocks.ts'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { newestInPartition, type PartitionKey } from '#model/actions/partition.ts'
 import { STATUSES, TRIGGER_TYPES } from '#platform/vocabulary.ts'
-import type { Bounds } from './action-blocks.ts'
 
 /**
  * One partition per row of `from`, which is called `partition`; `where` applies as well (see partition.ts), and so does

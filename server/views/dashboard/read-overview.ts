@@ -1,4 +1,5 @@
 import type { Caller } from '#access/authorization/caller.ts'
+import { readRunDays } from '#engine/counts/run-days.ts'
 import { type ActionFilters, environmentsMatching } from '#model/actions/filters.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
 import { environmentsWhere } from '#model/inventory/environment-scopes.ts'
@@ -9,7 +10,6 @@ import type { QueueDepth } from '#platform/queue/queue-depths.ts'
 import { findAttention } from './find-attention.ts'
 import { findDeliveries } from './find-deliveries.ts'
 import { findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
-import { readRunDays } from './run-days.ts'
 import type { Overview } from './schemas.ts'
 
 export type ReadOverview = {

@@ -1,3 +1,4 @@
+// Counts that a job keeps up to date, so that lists of a million actions and the overview need not count.
 import { type RawBuilder, sql } from 'kysely'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
