@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { IS_HELD } from '#engine/scheduling/held-targets.ts'
 import { loadServers } from '#model/inventory/load-resources.ts'
 import { type PipelineDefinition, type PlannedTarget, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots } from '#model/pipelines/queue-policy.ts'
@@ -119,8 +120,8 @@ async function findWaitingReason(
       exists (
         select from servers s
         where s.id = any(${first}::bigint[]) and s.max_parallel_actions > 0 and s.max_parallel_actions <= (
-          select count(*) from targets t where t.server_id = s.id and t.status in ('waiting', 'queued', 'in-progress')
-            and t.status_reason_code <> 'PENDING')
+          select count(*) from targets
+          where server_id = s.id and status in ('waiting', 'queued', 'in-progress') and not ${IS_HELD})
       ) as server`.execute(db)
   const { pipeline, server } = rows[0]!
   if (pipeline) return 'WAITING_CONCURRENCY_PIPELINE'

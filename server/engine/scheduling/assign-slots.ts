@@ -4,7 +4,7 @@ import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
-import { isHeld } from './held-targets.ts'
+import { IS_HELD, isHeld } from './held-targets.ts'
 import { completeHeld, planReturns } from './resolve-held.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
@@ -197,13 +197,12 @@ async function serverSlots(trx: Transaction, serverIds: number[]): Promise<Serve
         (select id, action_id from targets where server_id = s.id and status_reason_code = 'WAITING_WORKER'
           order by action_id limit ${UNLIMITED_PER_PASS})
       ) as next), '[]') as waiting,
-      array(select distinct action_id from targets where server_id = s.id and status = 'in-progress'
-        and status_reason_code = 'PENDING') as held
+      array(select distinct action_id from targets where server_id = s.id and ${IS_HELD}) as held
     from servers s
     cross join lateral (
       select greatest(0, case s.max_parallel_actions when 0 then ${UNLIMITED_PER_PASS} else s.max_parallel_actions -
-        (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')
-          and status_reason_code <> 'PENDING') end) as free
+        (select count(*) from targets
+          where server_id = s.id and status in ('queued', 'in-progress') and not ${IS_HELD}) end) as free
     ) as slots
     where s.id = ${anyId(serverIds)}`.execute(trx)
   return rows

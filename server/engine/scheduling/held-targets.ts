@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { isEnd, type State } from '#model/actions/status.ts'
 
 // `rollout.on_failure: revert_all`: a target that is done is held until the last batch has ended. It runs nothing and
@@ -10,6 +11,10 @@ export const HELD: State = { status: 'in-progress', reason: 'PENDING' }
 export function isHeld({ status, reason }: State): boolean {
   return status === HELD.status && reason === HELD.reason
 }
+
+/** The same as an expression about a row of `targets`. */
+export const IS_HELD = sql<boolean>`
+  (status = ${sql.lit(HELD.status)} and status_reason_code = ${sql.lit(HELD.reason)})`
 
 /** Nothing of it will run any more, unless all go back. */
 export function isOver(target: State): boolean {

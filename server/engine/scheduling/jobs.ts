@@ -5,6 +5,7 @@ import type { Queue } from '#platform/queue/open-queue.ts'
 import { hasJob } from '#platform/queue/target-jobs.ts'
 import type { EnqueueTargets, TargetJob } from './assign-slots.ts'
 import type { OnMoves } from './committed-moves.ts'
+import { IS_HELD } from './held-targets.ts'
 import { scheduleEnvironment } from './schedule-new.ts'
 import { placeWaiting } from './stranded-targets.ts'
 
@@ -56,8 +57,7 @@ async function findOrphanedTargets(db: Database): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     with running as materialized (
       select id from targets
-      where status in ('queued', 'in-progress') and status_reason_code <> 'PENDING'
-        and updated_at < now() - interval '1 minute'
+      where status in ('queued', 'in-progress') and not ${IS_HELD} and updated_at < now() - interval '1 minute'
     )
     select id from running where not ${hasJob(sql`running.id`)} order by id limit 100`.execute(db)
   return rows.map((row) => row.id)
@@ -78,11 +78,10 @@ async function findFreeSlots(db: Database): Promise<FreeSlots[]> {
     ), free_servers as (
       select s.environment_id, s.id from servers s
       where (exists (select from targets where server_id = s.id and status = 'waiting')
-          or exists (select from targets where server_id = s.id and status = 'in-progress'
-            and status_reason_code = 'PENDING'))
+          or exists (select from targets where server_id = s.id and ${IS_HELD}))
         and (s.max_parallel_actions = 0 or s.max_parallel_actions >
-          (select count(*) from targets where server_id = s.id and status in ('queued', 'in-progress')
-            and status_reason_code <> 'PENDING'))
+          (select count(*) from targets
+            where server_id = s.id and status in ('queued', 'in-progress') and not ${IS_HELD}))
     )
     select environment_id as "environmentId",
       coalesce(array_agg(id) filter (where kind = 'pipeline'), '{}') as "pipelineIds",
