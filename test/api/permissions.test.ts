@@ -41,11 +41,11 @@ function describeAccess(access: Access): string {
     case 'public':
       return 'public'
     case 'signed-in':
-      if (access.isShared) return 'signed in: the same for everybody'
+      if (access.answer) return 'signed in: the same for everybody'
       if (access.requires) return `signed in: requires \`${access.requires}\``
       return access.shows ? `signed in: shows by ${quoted(access.shows)}` : 'signed in: own account'
     case 'instance-admin':
-      return `instance administrator${access.orMetricsToken ? ', or the metrics token' : ''}`
+      return `instance administrator${access.or ? ', or the metrics token' : ''}`
     case 'permissions':
       return quoted(access.needs)
   }
@@ -57,7 +57,7 @@ function quoted(names: readonly string[]): string {
 
 function visibleWith(access: Access): string {
   if (access.kind !== 'permissions') return 'nothing'
-  return `\`${VISIBLE_AS[access.of]}:view\`${access.suffices ? ', or both' : ''}`
+  return `\`${VISIBLE_AS[access.of]}:view\`${access.visible ? ', or both' : ''}`
 }
 
 /** POST routes that only read: a viewer may call them. */
@@ -307,7 +307,7 @@ suite('the owner of another organization', () => {
   test('sees nothing of other users among their own objects', async () => {
     const own = routes.filter(
       ({ url, access }) =>
-        access.kind === 'signed-in' && !access.shows && !access.isShared && !url.includes(':'),
+        access.kind === 'signed-in' && !access.shows && !access.answer && !url.includes(':'),
     )
     for (const route of own.filter((one) => !isWriting(one))) {
       const { status, text } = await ask(route, outsider.token)

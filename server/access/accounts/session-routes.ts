@@ -63,7 +63,7 @@ export function keepSessionsAlive(app: FastifyInstance, { db, lifetimes, baseUrl
     reply.header('vary', 'Cookie')
     // What operators ask for must not wait for a connection.
     const { access } = request.routeOptions.config
-    if (access?.kind === 'instance-admin' && access.whileBusy) return
+    if (access?.kind === 'instance-admin' && access.available) return
     const { id } = callerOf(request).token
     const seconds = await renewCookieSession(db, id, lifetimes)
     if (seconds === undefined) return

@@ -17,28 +17,30 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
 
 /**
  * The access that a route requires; every route declares one in `config.access`.
- * - `public`: none; `readsCaller`: the route answers callers who are signed in differently.
+ * - `public`: none; `caller: 'optional'`: the route answers callers who are signed in differently.
  * - `signed-in`: a token; the route shows only what belongs to the caller, or what they have one of `shows` for.
- *   `requires`: the route itself requires this permission, in the environment that the body names. `isShared`: the
- *   same for everybody.
- * - `instance-admin`: a token of an instance administrator; `orMetricsToken`: or the one in GANTRY_METRICS_TOKEN.
- *   `whileBusy`: looked up over the reserved connection, so that it works while all others are in use. `whileAway`: one that
- *   was used in the last ten minutes is accepted while the database cannot be asked.
+ *   `requires`: the route itself requires this permission, in the environment that the body names.
+ *   `answer: 'shared'`: it does not depend on the caller.
+ * - `instance-admin`: a token of an instance administrator; `or: 'metrics-token'`: or the one in GANTRY_METRICS_TOKEN.
+ *   `available: 'while-busy'`: looked up over the reserved connection, so that it works while all others are in use;
+ *   `'in-outages'`: also, a token that was used in the last ten minutes is accepted while the database is unreachable.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
  *   to repeat a hook request: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery.
- *   `suffices`: callers with all of them need not be able to view the object itself.
+ *   `visible: 'by-needs'`: callers with all of them need not be able to view the object itself.
  */
-export type Access =
-  | { kind: 'public'; readsCaller?: true }
-  | ({ kind: 'signed-in'; shows?: readonly Permission[]; requires?: Permission; isShared?: true } & ForTokens)
-  | ({ kind: 'instance-admin'; orMetricsToken?: true; whileBusy?: true; whileAway?: true } & ForTokens)
-  | ({ kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; suffices?: true } & ForTokens)
+export type Access = { kind: 'public'; caller?: 'optional' } | Guarded
 
-/** What the route requires of a personal access token, where the rule of `requirementOf` does not fit. */
-type ForTokens = { token?: TokenRequirement }
+type Guarded = {
+  /** What the route requires of a personal access token, where the rule of `requirementOf` does not fit. */
+  token?: TokenRequirement
+} & (
+  | { kind: 'signed-in'; shows?: readonly Permission[]; requires?: Permission; answer?: 'shared' }
+  | { kind: 'instance-admin'; or?: 'metrics-token'; available?: Availability }
+  | { kind: 'permissions'; of: Kind; param: string; needs: readonly Need[]; visible?: 'by-needs' }
+)
 
-type Guarded = Exclude<Access, { kind: 'public' }>
+type Availability = 'while-busy' | 'in-outages'
 
 type Need = Permission | 'resource:view' | 'replay'
 
@@ -65,10 +67,10 @@ declare module 'fastify' {
 const RESERVED_MS = 2_000
 
 export const publicly: Access = { kind: 'public' }
-export const publiclyOrSignedIn: Access = { kind: 'public', readsCaller: true }
+export const publiclyOrSignedIn: Access = { kind: 'public', caller: 'optional' }
 export const signedIn: Guarded = { kind: 'signed-in' }
 /** Part of the release, not data of anybody: every token may read it. */
-export const sharedByAll: Access = { kind: 'signed-in', isShared: true, token: 'any' }
+export const sharedByAll: Access = { kind: 'signed-in', answer: 'shared', token: 'any' }
 export const showing = (...shows: Permission[]): Access => ({ kind: 'signed-in', shows })
 export const requiring = (requires: Permission): Access => ({ kind: 'signed-in', requires })
 export const instanceAdmin: Access = { kind: 'instance-admin' }
@@ -83,7 +85,7 @@ export function permissions(of: Kind, param: string, ...needs: Need[]): Guarded 
 }
 
 export function sufficientPermissions(of: Kind, param: string, ...needs: Need[]): Access {
-  return { kind: 'permissions', of, param, needs, suffices: true }
+  return { kind: 'permissions', of, param, needs, visible: 'by-needs' }
 }
 
 /** Keeps the access of every route of `app` and below, and rejects one without. */
@@ -127,13 +129,13 @@ export function enforceAccess(
     findCaller: createCallerFinder(reserved, { onFound, touchOver: db }),
   }
 
-  async function authenticateOperator(request: FastifyRequest, whileAway = false): Promise<Caller> {
+  async function authenticateOperator(request: FastifyRequest, available: Availability): Promise<Caller> {
     try {
       return await withQueryTimeout(RESERVED_MS, () => authenticate(overReserved, request))
     } catch (error) {
       const kind = outageKind(error)
       if (kind === null) throw error
-      const known = whileAway ? administrators.find(tokenOf(request)) : undefined
+      const known = available === 'in-outages' ? administrators.find(tokenOf(request)) : undefined
       if (known === undefined) throw databaseAway(kind)
       request.outage = kind
       return known
@@ -142,11 +144,11 @@ export function enforceAccess(
 
   app.addHook('onRequest', async (request) => {
     const { access = publicly, notJson, offers } = request.routeOptions.config
-    if (access.kind === 'instance-admin' && access.orMetricsToken && hasToken(request, metricsToken)) return
-    if (access.kind === 'instance-admin' && access.whileBusy)
-      request.caller = await authenticateOperator(request, access.whileAway)
+    if (access.kind === 'instance-admin' && access.or && hasToken(request, metricsToken)) return
+    if (access.kind === 'instance-admin' && access.available)
+      request.caller = await authenticateOperator(request, access.available)
     else if (access.kind !== 'public') request.caller = await authenticate(usual, request)
-    else if (access.readsCaller) request.caller = await authenticateIfSignedIn(usual, request)
+    else if (access.caller) request.caller = await authenticateIfSignedIn(usual, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin)
       throw forbidden('Only instance administrators may do this.')
     if (access.kind === 'permissions')
@@ -232,7 +234,7 @@ async function authorize(
     .map((need) => permissionFor(need, scope))
     .filter((permission) => !can(caller, permission, scope))
   const isVisible =
-    can(caller, `${VISIBLE_AS[access.of]}:view`, scope) || (access.suffices && missing.length === 0)
+    can(caller, `${VISIBLE_AS[access.of]}:view`, scope) || (access.visible && missing.length === 0)
   if (!isVisible) throw notFound()
   if (missing.length > 0) throw forbidden(`This requires the permission ${missing.join(' and ')}.`)
   return scope

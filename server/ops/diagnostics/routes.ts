@@ -50,7 +50,7 @@ export const diagnosticsRoutes: FastifyPluginAsyncTypebox<DiagnosticsDeps> = asy
   app.get(
     '/diagnostics',
     {
-      config: { access: { kind: 'instance-admin', whileBusy: true, whileAway: true } },
+      config: { access: { kind: 'instance-admin', available: 'in-outages' } },
       schema: {
         tags: ['Operations'],
         operationId: 'readDiagnostics',

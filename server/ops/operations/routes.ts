@@ -98,7 +98,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthDeps> = async (app, {
     '/metrics',
     {
       config: {
-        access: { kind: 'instance-admin', orMetricsToken: true, whileBusy: true },
+        access: { kind: 'instance-admin', or: 'metrics-token', available: 'while-busy' },
         notJson: true,
       },
       schema: {

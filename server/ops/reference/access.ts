@@ -35,7 +35,7 @@ function whoMayCall(access: RouteAccess['access']): string {
     case 'signed-in':
       return access.shows ? `\`${access.shows}\`: shows what you have it for` : 'none: any signed-in user'
     case 'instance-admin':
-      return access.orMetricsToken
+      return access.or
         ? 'instance administrators, or the token in `GANTRY_METRICS_TOKEN`'
         : 'instance administrators'
     case 'permissions':
