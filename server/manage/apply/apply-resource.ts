@@ -29,7 +29,7 @@ import type { Transaction } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { changedFields, type PlannedChange, resourceOf, type Upsert } from './plan.ts'
+import { changedFields, type PlannedChange, type Upsert } from './plan.ts'
 import {
   type Bodies,
   credentialPath,
@@ -64,28 +64,37 @@ export type ApplyContext = {
 }
 
 /** Carries out one change through the room that owns the resource. Returns the id of the resource. */
-export async function applyChange(
+export function applyChange(context: ApplyContext, change: PlannedChange): Promise<Applied> {
+  return change.verb === 'delete'
+    ? remove(context, change.stored)
+    : save(context, change.desired.type, change)
+}
+
+type Applied = { kind: 'done'; id: number | string } | HttpProblem
+
+async function save<Kind extends ResourceKind>(
   context: ApplyContext,
-  change: PlannedChange,
-): Promise<{ kind: 'done'; id: number | string } | HttpProblem> {
-  const { type } = resourceOf(change)
-  const handler = HANDLERS[type] as unknown as Handler
-  const id = Number(change.stored?.id ?? 0)
-  if (change.verb === 'delete') {
-    if (!handler.remove) throw new Error(`a document never removes a resource of the kind ${type}`)
-    const outcome = await handler.remove(context, change.stored, id)
-    return outcome.kind === 'removed' ? { kind: 'done', id: change.stored.id } : outcome
-  }
+  type: Kind,
+  change: Upsert<Kind>,
+): Promise<Applied> {
+  const handler: Handler<Kind> = HANDLERS[type]
   const outcome = await (change.verb === 'create'
     ? handler.create(context, change)
-    : handler.update(context, change, id))
+    : handler.update(context, change, Number(change.stored?.id ?? 0)))
   if (outcome.kind !== 'done') return outcome
   return { kind: 'done', id: 'step' in outcome.row ? outcome.row.step.id : outcome.row.id }
 }
 
+async function remove(context: ApplyContext, stored: StoredResource): Promise<Applied> {
+  const handler = HANDLERS[stored.type]
+  if (!handler.remove) throw new Error(`a document never removes a resource of the kind ${stored.type}`)
+  const outcome = await handler.remove(context, stored, Number(stored.id))
+  return outcome.kind === 'removed' ? { kind: 'done', id: stored.id } : outcome
+}
+
 type Saved = { kind: 'done'; row: { id: number | string } | { step: { id: number } } } | HttpProblem
 
-type Handler<Kind extends ResourceKind = ResourceKind> = {
+type Handler<Kind extends ResourceKind> = {
   create(context: ApplyContext, change: Upsert<Kind>): Promise<Saved>
   update(context: ApplyContext, change: Upsert<Kind>, id: number): Promise<Saved>
   remove?(

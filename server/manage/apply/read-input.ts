@@ -55,21 +55,14 @@ export function readInput(body: ApplyBody): ReadInput {
   return { kind: 'input', ...input, unusedValues, locate, hide }
 }
 
-type Validate = (value: unknown) => { value: unknown } | { error: ErrorObject[] }
-
-let validate: Validate | undefined
+let validate: ReturnType<ReturnType<typeof createValidatorCompiler>> | undefined
 
 /** They only report that one of their parts failed, which is reported separately. */
 const SUMMARY_KEYWORDS = ['if', 'anyOf', 'propertyNames']
 
 function validateSchema(value: unknown): { document: GantryDocument } | { problems: Problem[] } {
   // Compiled on first use: most processes never apply a document.
-  validate ??= createValidatorCompiler(hookSchemas)({
-    schema: documentSchema,
-    httpPart: 'body',
-    method: 'POST',
-    url: '/apply',
-  }) as unknown as Validate
+  validate ??= createValidatorCompiler(hookSchemas)({ schema: documentSchema, httpPart: 'body' })
   const checked = validate(value)
   if ('value' in checked) return { document: value as GantryDocument }
   const errors = checked.error.filter(({ keyword }) => !SUMMARY_KEYWORDS.includes(keyword))

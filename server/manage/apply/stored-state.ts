@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import type { Scope } from '#access/authorization/permissions.ts'
 import { applicationBody } from '#manage/applications/schemas.ts'
@@ -224,18 +224,16 @@ async function loadPipelines(db: Database, state: LoadedState, environmentIds: n
     )
 }
 
-function inEnvironments<Table extends 'servers' | 'applications' | 'pipelines'>(
+async function inEnvironments<Table extends 'servers' | 'applications' | 'pipelines'>(
   db: Database,
   table: Table,
   ids: number[],
 ) {
-  return db
-    .selectFrom(table as 'servers')
-    .selectAll()
-    .where(anyOf('environment_id', ids))
-    .where('deleted_at', 'is', null)
-    .orderBy('id')
-    .execute() as unknown as Promise<Selectable<Tables[Table]>[]>
+  const { rows } = await sql<Selectable<Tables[Table]>>`
+    select * from ${sql.table(table)} where ${anyOf('environment_id', ids)} and deleted_at is null order by id`.execute(
+    db,
+  )
+  return rows
 }
 
 const CREDENTIAL_FIELDS = [

@@ -38,17 +38,16 @@ export function findById<Joined extends Tables, Table extends keyof Joined, Row>
 }
 
 /** Undefined columns take their default. */
-export async function insertRow<Table extends ResourceTable>(
+export async function insertRow<Table extends Exclude<ResourceTable, 'hooks'>>(
   trx: Transaction,
   table: Table,
   columns: InsertObject<Tables, Table>,
 ): Promise<number> {
-  const { id } = await trx
-    .insertInto(table as 'servers')
-    .values(columns as InsertObject<Tables, 'servers'>)
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  return id
+  const given = givenIn(columns)
+  const { rows } = await sql<{ id: number }>`
+    insert into ${sql.table(table)} (${sql.join(given.map(([name]) => sql.ref(name)))})
+    values (${sql.join(given.map(([, value]) => value))}) returning id`.execute(trx)
+  return rows[0]!.id
 }
 
 /** Undefined columns stay. Without any, the row still gets a new version. */
@@ -58,9 +57,11 @@ export async function updateRow<Table extends ResourceTable>(
   id: number | string,
   columns: UpdateObject<Tables, Table> = {},
 ): Promise<void> {
-  await trx
-    .updateTable(table as 'servers')
-    .set({ ...columns, updated_at: NOW })
-    .where('id', '=', id as number)
-    .execute()
+  const given = givenIn({ ...columns, updated_at: NOW })
+  const set = sql.join(given.map(([name, value]) => sql`${sql.ref(name)} = ${value}`))
+  await sql`update ${sql.table(table)} set ${set} where id = ${id}`.execute(trx)
+}
+
+function givenIn(columns: object): [string, unknown][] {
+  return Object.entries(columns).filter(([, value]) => value !== undefined)
 }

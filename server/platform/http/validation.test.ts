@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ErrorObject } from 'ajv'
 import { type TSchema, Type } from 'typebox'
 import { Exactly, Id, named, ref, Uuid, Word } from './schemas.ts'
 import { createValidatorCompiler, type ErrorsByField, errorsByField } from './validation.ts'
@@ -11,12 +10,8 @@ const compile = createValidatorCompiler([item])
 type Checked = { value: unknown } | { errors: ErrorsByField }
 
 function check(httpPart: 'body' | 'querystring', schema: TSchema, value: unknown): Checked {
-  const validate = compile({ schema, method: 'POST', url: '/', httpPart })
-  const result = validate(value) as boolean | { value?: unknown; error?: ErrorObject[] }
-  if (result === true) return { value }
-  if (typeof result === 'object' && result.error === undefined) return { value: result.value }
-  const found = typeof result === 'object' ? result.error : (validate.errors as ErrorObject[])
-  return { errors: errorsByField(found!) }
+  const checked = compile({ schema, httpPart })(value)
+  return 'error' in checked ? { errors: errorsByField(checked.error) } : checked
 }
 
 const body = (schema: TSchema, value: unknown) => check('body', schema, value)

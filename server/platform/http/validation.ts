@@ -1,6 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
-import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 
 export type ErrorsByField = Record<string, string[]>
@@ -14,7 +13,7 @@ const MAX_ERRORS = 100
  * A schema is compiled when the first request needs it: compiling all two hundred takes longer than the rest of a start.
  * Whether the schemas are valid ones is a question for tests, which check the OpenAPI document that is made of them.
  */
-export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySchemaCompiler<TSchema> {
+export function createValidatorCompiler(schemas: readonly TSchema[]) {
   const options = {
     allErrors: true,
     removeAdditional: false,
@@ -29,12 +28,12 @@ export function createValidatorCompiler(schemas: readonly TSchema[]): FastifySch
     addFormats.default(ajv)
     ajv.addSchema([...schemas])
   }
-  return ({ schema, httpPart }) => {
+  return ({ schema, httpPart }: { schema: TSchema; httpPart?: string }) => {
     const isBody = httpPart === 'body'
     let validate: ValidateFunction | undefined
-    return (given: Record<string, unknown>) => {
+    return (given: unknown): { value: unknown } | { error: ErrorObject[] } => {
       validate ??= (isBody ? bodies : urls).compile(schema)
-      const value = isBody ? given : parseTexts(schema, given)
+      const value = isBody ? given : parseTexts(schema, given as Record<string, unknown>)
       return validate(value) ? { value } : { error: validate.errors ?? [] }
     }
   }
