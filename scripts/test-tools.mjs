@@ -24,6 +24,7 @@ const TOOLS = [
   { package: 'curl', program: '/usr/bin/curl' },
   { package: 'openssl', program: '/usr/bin/openssl' },
   { package: 'openssh-server', program: '/usr/sbin/sshd' },
+  { package: 'shellcheck', program: '/usr/bin/shellcheck' },
   { package: 'systemd', program: '/usr/bin/systemd-analyze' },
   { package: 'pgbouncer', program: '/usr/sbin/pgbouncer' },
   { package: 'chromium', program: process.env.CHROMIUM ?? '/usr/bin/chromium' },

@@ -42,6 +42,7 @@ describe('a release', () => {
       'dist/web/dist/index.html',
       'dist/cli/dist/gantry.mjs',
       'dist/server/adapters/repositories/git.config',
+      'dist/server/model/deploy/prelude.sh',
       'LICENSE',
     ])
       assert.ok(files.includes(file), file)

@@ -1,4 +1,7 @@
 import type { Executor } from '#adapters/executors/executor.ts'
+import { readScript } from '#platform/scripts.ts'
+
+const PROBE = readScript('./probe-server.sh', import.meta.url)
 
 /** What the account of a server finds there. */
 export type Probe = {
@@ -10,15 +13,6 @@ export type Probe = {
 export type ProbeResult = ({ kind: 'probed' } & Probe) | { kind: 'failed'; message: string }
 
 const MAX_OUTPUT = 16 * 1024
-
-// The first run creates a missing folder, if the folder above allows it.
-const PROBE = `
-folder=$GANTRY_ROOT
-while [[ ! -e $folder && $folder != / ]]; do folder=$(dirname -- "$folder"); done
-printf 'user %s\\n' "$(id -un 2>/dev/null || id -u)"
-printf 'disk %s\\n' "$(df -Pk -- "$folder" 2>/dev/null | tail -n 1)"
-[[ -d $folder && -w $folder && -x $folder ]] && echo writable
-exit 0`
 
 export async function probeServer(
   executor: Executor,

@@ -15,14 +15,13 @@ import {
   treeOf,
 } from './fixtures.ts'
 import { baseFolder, type DeployCommand } from './layout.ts'
-import { LIVE } from './live-reading.ts'
 
 const NOBODY = 65_534
 
 async function failureOf(command: DeployCommand, uid?: number): Promise<string> {
   const { code, output } = await run(command, { uid })
   assert.equal(code, 1, output)
-  const lines = output.split('\n').filter((line) => line !== '' && !line.startsWith(LIVE))
+  const lines = output.split('\n').filter((line) => line !== '' && !line.startsWith('gantry-live '))
   assert.equal(lines.length, 1, output)
   return lines[0]!
 }

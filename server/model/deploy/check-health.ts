@@ -1,7 +1,11 @@
 import type { HealthCheck } from '#platform/database/tables.ts'
+import { readScript } from '#platform/scripts.ts'
 import type { DeployCommand } from './layout.ts'
 
 // How one try of a health check asks the application, from the server that it runs on, and what the answer means.
+
+const ASK_HTTP = readScript('./ask-http.sh', import.meta.url)
+const ASK_TCP = readScript('./ask-tcp.sh', import.meta.url)
 
 type HttpCheck = Extract<HealthCheck, { type: 'http' }>
 
@@ -25,25 +29,6 @@ export function askHttp({ url }: HttpCheck, timeoutMs: number): DeployCommand {
     },
   }
 }
-
-// `-q` comes first: it ignores ~/.curlrc. `head` ends a transfer that is larger than anybody reads.
-const ASK_HTTP = `export LC_ALL=C
-unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
-exec 3>&1
-report=$({
-  if command -v curl >/dev/null; then
-    began=\${EPOCHREALTIME-}
-    curl -q --silent --show-error --globoff --include --http1.1 --noproxy '*' --proto '=http,https' \\
-      --max-time "$GANTRY_HEALTH_TIMEOUT" --user-agent Gantry --url "$GANTRY_HEALTH_URL" |
-      head -c "$GANTRY_HEALTH_BYTES" >&3
-    code=\${PIPESTATUS[0]} ended=\${EPOCHREALTIME-}
-    printf '\\n%s %s' "$code" "\${began:+$(( (\${ended/./} - \${began/./}) / 1000 ))}"
-  else
-    printf '\\nmissing'
-  fi
-} 2>&1)
-printf '\\ngantry-curl\\n%s' "$report"
-`
 
 const CURL_FAILURES: Record<string, string> = {
   6: 'the name of the host cannot be resolved on this server',
@@ -134,13 +119,6 @@ export function isExpected(status: number, expected: number | string): boolean {
 export function askTcp(port: number): DeployCommand {
   return { command: ASK_TCP, environment: { GANTRY_HEALTH_PORT: String(port) } }
 }
-
-const ASK_TCP = `
-for host in 127.0.0.1 ::1; do
-  (exec 3<>"/dev/tcp/$host/$GANTRY_HEALTH_PORT") 2>/dev/null && exit 0
-done
-exit 1
-`
 
 export function unhealthy(text: string): Tried {
   return { isHealthy: false, text }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { readScript } from '#platform/scripts.ts'
 import { baseFolder, freeReleaseName, isReleaseName, releaseName } from './layout.ts'
 
 const HASH = '0123456789abcdef0123456789abcdef01234567'
@@ -52,8 +54,17 @@ test('nothing else is a release name', () => {
     '../20261114120059-01234567',
   ]) {
     assert.equal(isReleaseName(text), false, JSON.stringify(text))
+    assert.equal(bashTakesForRelease(text), false, JSON.stringify(text))
   }
+  assert.equal(bashTakesForRelease('20261114120059-01234567'), true)
 })
+
+/** With the function that the scripts of deploys use. */
+function bashTakesForRelease(text: string): boolean {
+  const command = `${readScript('./prelude.sh', import.meta.url)}is_release "$GANTRY_RELEASE"`
+  const env = { PATH: process.env.PATH, GANTRY_BASE: '/', GANTRY_RELEASE: text }
+  return spawnSync('/bin/bash', ['-c', command], { env }).status === 0
+}
 
 test('the folder of an application is one name below an absolute root', () => {
   assert.equal(baseFolder('/srv//www/', 'shop'), '/srv/www/shop')

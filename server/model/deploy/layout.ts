@@ -1,4 +1,4 @@
-// The deploy room: what the built-in steps of a deploy do on a target, as bash commands and parsers of their output.
+// The deploy room: what the built-in steps of a deploy do on a target, as bash scripts and parsers of their output.
 // Pure: the runner executes them. Values reach a command only through its environment. A built-in step is listed in
 // `model/pipelines/built-in-steps.ts`, has its commands here, and its handler in the runner.
 //
@@ -26,8 +26,8 @@ export function releasePaths(base: string, release: string) {
   return { release: path('releases', release), current: path('current'), shared: path('shared') }
 }
 
-/** A regular expression, for bash and for us. */
-export const RELEASE_NAME = '^[0-9]{14}-[0-9a-f]{8}$'
+/** As `is_release` in prelude.sh. */
+const RELEASE_NAME = /^[0-9]{14}-[0-9a-f]{8}$/
 
 /** `YYYYMMDDHHMMSS-<8 hex of the commit>`, in UTC. */
 export function releaseName(at: Date, hash: string): string {
@@ -45,7 +45,7 @@ export function freeReleaseName(at: Date, hash: string, taken: Iterable<string>)
 }
 
 export function isReleaseName(text: string): boolean {
-  return new RegExp(RELEASE_NAME).test(text)
+  return RELEASE_NAME.test(text)
 }
 
 /** Throws on anything else: the name becomes part of a path. */

@@ -2,8 +2,8 @@
 
 import { isReleaseName } from './layout.ts'
 
-/** Starts the line that is for Gantry and not for people. */
-export const LIVE = 'gantry-live '
+/** Starts the line that is for Gantry and not for people: see prelude.sh. */
+const LIVE = 'gantry-live '
 
 /** Why `current` says nothing about a release. */
 const BROKEN = ['not-a-link', 'dangling', 'outside'] as const

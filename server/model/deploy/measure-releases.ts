@@ -1,5 +1,8 @@
-import { assertReleaseName, type DeployCommand, isReleaseName, RELEASE_NAME } from './layout.ts'
+import { readScript } from '#platform/scripts.ts'
+import { assertReleaseName, type DeployCommand, isReleaseName } from './layout.ts'
 import { plainCommand } from './shell.ts'
+
+const MEASURE = readScript('./measure-releases.sh', import.meta.url)
 
 /** Those that are left wait for the next deploy. */
 const MAX_AT_ONCE = 5
@@ -12,7 +15,8 @@ export const MEASURE_MS = (MAX_AT_ONCE * SECONDS + 5) * 1_000
 /** How much of the disk releases take; what is shared is not counted. Its output is for `readSizes`. */
 export function measureReleases(base: string, names: readonly string[]): DeployCommand {
   const some = names.slice(0, MAX_AT_ONCE).map(assertReleaseName)
-  return plainCommand(base, MEASURE, { GANTRY_RELEASES: some.join(' ') })
+  const values = { GANTRY_RELEASES: some.join(' '), GANTRY_MEASURE_SECONDS: String(SECONDS) }
+  return plainCommand(base, MEASURE, values)
 }
 
 /** In bytes, by name; without those that could not be measured. */
@@ -25,11 +29,3 @@ export function readSizes(output: string): Map<string, number> {
   }
   return sizes
 }
-
-const MEASURE = `
-for name in $GANTRY_RELEASES; do
-  [[ $name =~ ${RELEASE_NAME} && -d $releases/$name ]] || continue
-  size=$(timeout -k 1 ${SECONDS} du -s -B1 -- "$releases/$name" 2>/dev/null) || continue
-  say "gantry-size $name \${size%%[!0-9]*}"
-done
-`

@@ -1,5 +1,9 @@
-import { assertReleaseName, type DeployCommand, isReleaseName, RELEASE_NAME } from './layout.ts'
+import { readScript } from '#platform/scripts.ts'
+import { assertReleaseName, type DeployCommand, isReleaseName } from './layout.ts'
 import { type Attempt, lockingCommand, plainCommand } from './shell.ts'
+
+const LIST = readScript('./list-releases.sh', import.meta.url)
+const REMOVE = readScript('./remove-releases.sh', import.meta.url)
 
 /**
  * What is on a server. A release that was never live is from a deploy that failed or still runs; one that was taken back
@@ -81,38 +85,3 @@ export function removeReleases(base: string, attempt: Attempt, names: readonly s
 export function readRemoved(output: string): string[] {
   return [...output.matchAll(/^Removed: (\S+)$/gm)].flatMap(([, name]) => (isReleaseName(name!) ? name! : []))
 }
-
-const LIST = `
-for folder in "$releases"/*; do
-  name=\${folder##*/}
-  [[ $name =~ ${RELEASE_NAME} && -d $folder && ! -L $folder ]] || continue
-  what=never-live
-  [[ -e $state/activated/$name ]] && what=was-live
-  [[ -e $state/reverted/$name ]] && what=reverted
-  [[ $GANTRY_BASE/current -ef $folder ]] && what=live
-  say "gantry-release $name $what"
-  [[ $what == live ]] && read_mark "$name" && say "gantry-before $mark_before"
-done
-say gantry-releases-end
-`
-
-// A later attempt of the same run may continue with this step without having taken the lock again.
-const REMOVE = `
-hold_lock
-read_owner
-if [[ $owner_run != "$GANTRY_RUN" ]] || (( owner_number > GANTRY_ATTEMPT )); then
-  say "Another deploy of this application has started on this server: it will remove old releases."
-  exit 0
-fi
-for name in $GANTRY_RELEASES; do
-  [[ $name =~ ${RELEASE_NAME} ]] || fail "This is not a release name."
-  folder=$releases/$name
-  [[ -d $folder && ! -L $folder ]] || continue
-  [[ $GANTRY_BASE/current -ef $folder ]] && continue
-  mv -T -- "$folder" "$releases/.$name.gone" || fail "Cannot remove $folder: see the error above."
-  rm -f -- "$state/activated/$name" "$state/reverted/$name"
-  say "Removed: $name"
-done
-let_go
-sweep
-`

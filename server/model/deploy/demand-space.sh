@@ -1,0 +1,3 @@
+source ./free-space.sh
+
+demand_space

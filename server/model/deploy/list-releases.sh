@@ -1,0 +1,13 @@
+source ./prelude.sh
+
+for folder in "$releases"/*; do
+  name=${folder##*/}
+  is_release "$name" && [[ -d $folder && ! -L $folder ]] || continue
+  what=never-live
+  [[ -e $state/activated/$name ]] && what=was-live
+  [[ -e $state/reverted/$name ]] && what=reverted
+  [[ $GANTRY_BASE/current -ef $folder ]] && what=live
+  say "gantry-release $name $what"
+  [[ $what == live ]] && read_mark "$name" && say "gantry-before $mark_before"
+done
+say gantry-releases-end

@@ -1,0 +1,3 @@
+source ./prelude.sh
+
+print_live
