@@ -83,7 +83,7 @@ test('a damaged download, a missing instance and an old Node install nothing', a
 test('an address with quotes is only ever an address', () => {
   assert.match(
     installScript("https://x.example/'; touch /tmp/x; '"),
-    /\n {2}url='https:\/\/x\.example\/'\\''; touch/,
+    /^#!\/bin\/sh\nset -- 'https:\/\/x\.example\/'\\''; touch \/tmp\/x; '\\'''\n/,
   )
 })
 
