@@ -1,4 +1,4 @@
-// A guard is a small bash under the account of the commands, on the same machine, connected to Gantry. It finds the
+// A guard is a small bash (guard.sh) under the account of the commands, on the same machine, connected to Gantry. It finds the
 // processes of a command by the mark in their environment, including those that left its process group. When the
 // connection ends or goes silent, it ends every command of this Gantry on its own: so nothing survives the death of
 // Gantry, or of the connection.
@@ -8,8 +8,8 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
+import { readOneLiner } from '#platform/scripts.ts'
 import { onLines } from './output.ts'
-import { MARK_VARIABLE } from './preamble.ts'
 
 export type Guard = {
   /**
@@ -43,21 +43,7 @@ export function createMarks() {
   return { prefix, next: () => `${prefix}${++count}.` }
 }
 
-// A process gets SIGTERM once, not again as a member of its group: its handler would run twice.
-// Like the bootstrap, this has no single quote, backslash, exclamation mark or newline.
-export const GUARD = [
-  'trap "" HUP INT TERM PIPE; read -r marks silence; echo ready $marks; exec 2>/dev/null;',
-  'hit() { n=0; for p in $(grep -lsF "$2" /proc/[0-9]*/environ); do',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: bash
-  'p=${p#/proc/}; p=${p%/environ}; n=$((n + 1)); kill -s $1 $p; if [ $1 = KILL ]; then kill -s KILL -- -$p; fi; done; };',
-  'while read -r $silence id word mark group; do case $word in beat) ;; bye) exit ;;',
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: bash
-  'watch) groups="$groups $group " ;; forget) groups=${groups/ $group /} ;;',
-  `*) hit $word ${MARK_VARIABLE}=$mark; if [ $n = 0 ]; then kill -s $word -- -$group; fi; echo $id $n ;;`,
-  'esac; done; for group in $groups; do kill -s KILL -- -$group; done;',
-  `for pause in 0 0 0 0 1 1 1 1 1 1; do hit KILL ${MARK_VARIABLE}=$marks;`,
-  'if [ $n = 0 ]; then break; fi; sleep $pause; done',
-].join(' ')
+export const GUARD = readOneLiner('./guard.sh', import.meta.url)
 
 /** Resolves when the guard is ready; when its output ends before that, with what was printed instead. */
 export async function openGuard(

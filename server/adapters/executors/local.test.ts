@@ -191,13 +191,13 @@ describe('a sandbox that is reused', () => {
 
   test('ends with its launcher, which has a limited number of commands', async (t) => {
     const local = await openIn('namespace', t)
-    const launchers = () => childrenOf(process.pid).filter((pid) => commandLineOf(pid).includes('UNSHARE=('))
     const [first] = launchers()
+    assert.ok(first)
     const ends = await Promise.all(
       Array.from({ length: 4 }, () => runAll(local, Array(100).fill('echo hello'))),
     )
     assert.ok(ends.flat().every((output) => output === 'hello\n'))
-    await until(() => !launchers().includes(first!))
+    await until(() => !launchers().includes(first))
   })
 
   test('that was killed while nothing ran in it is replaced', async (t) => {
@@ -232,8 +232,7 @@ test('when the launcher is killed, so are its commands, and another one starts',
   const { end } = await run(local, `${START_DAEMONS} sleep 1000`, {
     environment: { TOKEN: token },
     onOutput() {
-      const [launcher] = childrenOf(process.pid).filter((pid) => commandLineOf(pid).includes('UNSHARE=('))
-      process.kill(launcher!, 'SIGKILL')
+      process.kill(launchers()[0]!, 'SIGKILL')
     },
   })
   assert.equal(end.kind, 'unreachable')
@@ -249,6 +248,11 @@ async function openIn(containment: Containment | undefined, t: TestContext): Pro
   const local = await openLocal({ containment })
   t.after(() => local.close())
   return local
+}
+
+/** By a function of launcher.sh. */
+function launchers(): number[] {
+  return childrenOf(process.pid).filter((pid) => commandLineOf(pid).includes('open_sandbox()'))
 }
 
 function accountOf(local: LocalExecutor): LocalAccount {

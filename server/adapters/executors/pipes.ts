@@ -62,6 +62,8 @@ export function createPipeMaker(folders: readonly string[], makeFifos = runMkfif
   }
 }
 
+export type Pipes = Awaited<ReturnType<ReturnType<typeof createPipeMaker>['take']>>
+
 /** In the first folder where that is possible. */
 async function makePairs(folders: readonly string[], makeFifos: typeof runMkfifo): Promise<Pair[]> {
   const [first, ...others] = folders

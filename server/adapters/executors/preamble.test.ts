@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { BASH_OPTIONS, buildPreamble, quote, START_WORD, whyImpossible } from './preamble.ts'
+import { GUARD } from './guard.ts'
+import { BASH_OPTIONS, BOOTSTRAP, buildPreamble, quote, START_WORD, whyImpossible } from './preamble.ts'
 
 const request = { command: 'true', environment: {}, workingFolder: null }
 
@@ -31,6 +32,13 @@ test('bash reads exactly the preamble, and leaves the input to the command', () 
   const [start, ...rest] = stdout.toString().split('\n')
   assert.match(start!, new RegExp(`^${START_WORD} \\d+$`))
   assert.equal(rest.join('\n'), input)
+})
+
+test('what travels on a command line passes any login shell in single quotes', () => {
+  for (const script of [BOOTSTRAP, GUARD]) {
+    assert.doesNotMatch(script, /['\\!\r\n]/)
+    assert.equal(spawnSync('bash', ['-n', '-c', script]).stderr.toString(), '')
+  }
 })
 
 test('bash that receives no preamble, or only a part of it, does nothing', () => {

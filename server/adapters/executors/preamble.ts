@@ -2,27 +2,20 @@
 // neither is visible in a process list, sshd cannot drop a variable, and a variable such as LD_PRELOAD takes no
 // effect before the account has been switched.
 
+import { readOneLiner } from '#platform/scripts.ts'
 import { type CommandRequest, type Impossible, impossible } from './executor.ts'
 
 export const BASH = '/bin/bash'
 export const STANDARD_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-/** Names the command that a process belongs to; every process that it starts inherits it. */
+/** Names the command that a process belongs to; every process that it starts inherits it. guard.sh searches for it. */
 export const MARK_VARIABLE = 'GANTRY_COMMAND'
 
-/** Printed by bash with its process id when it is ready: nothing else reads what is sent from now on. */
+/** Printed by bootstrap.sh with its process id when it is ready: nothing else reads what is sent from now on. */
 export const START_WORD = 'gantry-bash-is-ready'
 
-/**
- * What bash is started with, the same for all commands: reads the preamble, byte for byte and no further, and
- * executes it if its last newline arrived: half a preamble is none. Old versions of bash cannot read a given
- * length, so they read the line. Has no single quote, backslash or exclamation mark, because a
- * login shell of any kind must pass it on in quotes.
- */
-export const BOOTSTRAP = [
-  `echo ${START_WORD} $$; read -r __n; if ((BASH_VERSINFO > 4)); then read -r -N $__n __t; fi;`,
-  'read -r __u || exit; eval "$__t$__u"',
-].join(' ')
+/** What bash is started with, the same for all commands. A login shell of any kind must pass it on in single quotes. */
+export const BOOTSTRAP = readOneLiner('./bootstrap.sh', import.meta.url)
 
 /** Without `--norc` bash runs ~/.bashrc when its input is a socket, and that could read the preamble. */
 export const BASH_OPTIONS = ['--norc', '-c', BOOTSTRAP, 'bash']

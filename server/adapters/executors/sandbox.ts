@@ -4,7 +4,7 @@
 import { type Launcher, type Report, signalIfAlive } from './launcher.ts'
 import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
 
-// A keeper may miss a signal: see launcher.ts.
+// A keeper may miss a signal: see keeper.sh.
 const REPEAT_MS = 500
 
 export type Sandbox = Exclude<Awaited<ReturnType<typeof openSandbox>>, { problem: string }>
@@ -17,21 +17,18 @@ export async function openSandbox(launcher: Launcher, view: number, readOnly: re
   let onClean: (() => void) | undefined
   let isSpoiled = false
   let repeating: NodeJS.Timeout | undefined
-  launcher.order(
-    (id) => `sandbox ${id} ${view} ${readOnly.join(' ')} &`,
-    (report) => {
-      if (report?.word === 'clean') {
-        // Nobody asked for it but a command.
-        isSpoiled ||= onClean === undefined
-        onClean?.()
-        onClean = undefined
-        return
-      }
-      keeper = report?.word === 'at' ? report.number : undefined
-      opened.resolve(keeper ?? { problem: whyGone(report) })
-      if (keeper === undefined) gone.resolve()
-    },
-  )
+  launcher.order('sandbox', [view, ...readOnly], (report) => {
+    if (report?.word === 'clean') {
+      // Only a command can have asked for it.
+      isSpoiled ||= onClean === undefined
+      onClean?.()
+      onClean = undefined
+      return
+    }
+    keeper = report?.word === 'at' ? report.number : undefined
+    opened.resolve(keeper ?? { problem: whyGone(report) })
+    if (keeper === undefined) gone.resolve()
+  })
   const pid = await opened.promise
   if (typeof pid !== 'number') return pid
 

@@ -1,0 +1,30 @@
+# The first process of a sandbox. Arguments: its number, as $0, then what commands may only read. Descriptors 6 and 7 are the
+# namespaces of the view, 4 takes reports. Bash does not notice a signal between its last check for signals and the moment at
+# which `read` waits, and USR2 often follows USR1 closely: both are repeated, and each is handled once.
+[ $$ = 1 ] || exit
+exec 6<&- 7<&-
+for file; do [ ! -e "$file" ] || mount -o bind,ro "$file" "$file" || exit; done
+
+# SIGTERM to everyone.
+terminate() { trap '' USR1; terminated=1; kill -TERM -1; }
+trap terminate USR1
+
+# The command itself has ended, so the others must go, and the sandbox with them; after a SIGTERM they keep their grace period.
+end() {
+  trap '' USR1 USR2
+  while [ "$terminated" ] && kill -0 -1 && { read -r -t 0.02; (($? > 128)); }; do :; done
+  exit
+}
+trap end USR2
+
+# They must go immediately, and the sandbox is reused, unless something is left in it that is not a process, or USR1 came: a
+# command can send it, too.
+is_spoiled() {
+  while kill -KILL -1; do read -r -t 0.01; (($? > 128)) || return 0; done
+  for file in /proc/sysvipc/*; do [ ! -e "$file" ] || { read -r; ! read -r; } <"$file" || return 0; done
+  [ "$terminated" ]
+}
+clean() { is_spoiled && exit; echo "clean $0 0" >&4; }
+trap clean URG
+
+echo ready; exec >&- 2>&-; read -r
