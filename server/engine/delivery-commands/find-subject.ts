@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ContextDeps, Subject } from './build-context.ts'
+import type { ContextDeps, Subject } from '#engine/outgoing/build-context.ts'
 
 /** The newest event of the action, or of the newest action that matches the hook. */
 export async function findSubject(

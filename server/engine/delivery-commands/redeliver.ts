@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
+import { TEST_KIND } from '#engine/outgoing/build-context.ts'
 import { IS_STRICT, waitingBehind } from '#model/events/delivery-order.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
 import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
@@ -6,8 +7,6 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Status } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
-
-import { TEST_KIND } from './build-context.ts'
 
 const MAX_DELIVERIES = 50_000
 const DISABLED = conflict('This hook is disabled. Set `active` to true first.')

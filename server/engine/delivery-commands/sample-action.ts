@@ -1,7 +1,7 @@
+import { type ContextDeps, type Subject, TEST_KIND } from '#engine/outgoing/build-context.ts'
+import type { OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
 import { assembleItem } from '#model/actions/assemble.ts'
 import { type ActionRow, presentAction } from '#model/actions/present.ts'
-import { type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
-import type { OutgoingHook } from './outgoing-hooks.ts'
 
 /** No action has this id. */
 const SAMPLE_ID = 0

@@ -1,17 +1,17 @@
 import { type Static, Type } from 'typebox'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
+import { buildContext, type ContextDeps } from '#engine/outgoing/build-context.ts'
+import { loadCaptured } from '#engine/outgoing/captured-values.ts'
+import { chooseRequest } from '#engine/outgoing/choose-request.ts'
+import { authorizeTokens, loadOutgoingHooks, type TokenDeps } from '#engine/outgoing/outgoing-hooks.ts'
+import { withPlaceholders } from '#engine/outgoing/shown-request.ts'
 import type { UnsavedRequest } from '#manage/hooks/unsaved-request.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { described, Exactly, idOf, named, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
-import { buildContext, type ContextDeps } from './build-context.ts'
-import { loadCaptured } from './captured-values.ts'
-import { chooseRequest } from './choose-request.ts'
 import { findSubject } from './find-subject.ts'
-import { authorizeTokens, loadOutgoingHooks, type TokenDeps } from './outgoing-hooks.ts'
-import { withPlaceholders } from './shown-request.ts'
 
 export const previewSchema = named(
   'DeliveryPreview',

@@ -1,23 +1,28 @@
 import { sql } from 'kysely'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
+import { type ContextDeps, type Subject, TEST_KIND } from '#engine/outgoing/build-context.ts'
+import { loadCaptured, maskWith, recordAnswer } from '#engine/outgoing/captured-values.ts'
+import { ATTEMPTS_CHANNEL } from '#engine/outgoing/channel.ts'
+import { judgeAnswer } from '#engine/outgoing/judge-answer.ts'
+import {
+  authorizeTokens,
+  loadOutgoingHooks,
+  type OutgoingHook,
+  type TokenDeps,
+} from '#engine/outgoing/outgoing-hooks.ts'
+import { messageId, prepareRequest, signRequest } from '#engine/outgoing/prepare-request.ts'
+import { budgetKey, readPauses, storePauses } from '#engine/outgoing/rate-budgets.ts'
+import { MAX_CAPTURE_BYTES } from '#engine/outgoing/read-captures.ts'
+import { type AttemptRecord, recordUnsent, WITHOUT_BODIES } from '#engine/outgoing/record-attempt.ts'
+import { budgetOf, pausesOf } from '#engine/outgoing/within-budget.ts'
 import { recordUse } from '#model/actions/credential-uses.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
-import { type ContextDeps, type Subject, TEST_KIND } from './build-context.ts'
-import { loadCaptured, maskWith, recordAnswer } from './captured-values.ts'
-import { ATTEMPTS_CHANNEL } from './channel.ts'
 import { findSubject } from './find-subject.ts'
-import { judgeAnswer } from './judge-answer.ts'
-import { authorizeTokens, loadOutgoingHooks, type OutgoingHook, type TokenDeps } from './outgoing-hooks.ts'
-import { messageId, prepareRequest, signRequest } from './prepare-request.ts'
-import { budgetKey, readPauses, storePauses } from './rate-budgets.ts'
-import { MAX_CAPTURE_BYTES } from './read-captures.ts'
-import { type AttemptRecord, recordUnsent, WITHOUT_BODIES } from './record-attempt.ts'
 import { sampleSubject } from './sample-action.ts'
-import { budgetOf, pausesOf } from './within-budget.ts'
 
 export type TestDeps = ContextDeps & TokenDeps & { box: SecretBox; sender: HttpClient; signal: AbortSignal }
 
