@@ -3,11 +3,12 @@ import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { redeliver, replayDelivery } from '#engine/delivery-commands/redeliver.ts'
-import type { FinishedAttempt, NextStep } from '#engine/outgoing/attempt-delivery.ts'
+import type { AttemptedDelivery, NextStep } from '#engine/outgoing/attempt-delivery.ts'
 import { type ClaimedDelivery, claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
 import { recordUnsent } from '#engine/outgoing/record-attempt.ts'
-import { writeAttempts } from '#engine/outgoing/store-attempts.ts'
+import { storeAttempts } from '#engine/outgoing/store.ts'
 import { storeHealth } from '#engine/outgoing/store-health.ts'
+import type { RecordedDelivery } from '#engine/outgoing/store-statement.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
@@ -17,7 +18,7 @@ import { createTestTree } from '#test/support/world.ts'
 const world = await openDeliveries({ after }, { delivers: false })
 const { db, health, makeHook, move, startAction } = world
 const log = pino({ level: 'silent' })
-const once = (work: () => Promise<void>) => work()
+const once = <Result>(work: () => Promise<Result>) => work()
 
 async function openHook() {
   const tree = await createTestTree(db)
@@ -30,17 +31,31 @@ async function openHook() {
   return { hook, start, ownerId: tree.owner.id }
 }
 
+const attemptOf = (delivery: ClaimedDelivery, next: NextStep) => {
+  const record = recordUnsent({ url: '', method: 'POST' }, 'refused', 'It was refused.', createMask([]))
+  return { kind: 'unsent' as const, delivery, next, record }
+}
+const claim = async (hookId: string) => (await claimDeliveries(db, new Map([[hookId, 1]])))[0]!
+/** As it is, and not as one that the database rejects. */
+async function store(attempted: AttemptedDelivery): Promise<void> {
+  const [recorded] = await storeAttempts(db, [attempted], once)
+  assert.equal(recorded!.next, attempted.next)
+}
+
 /** An attempt that a failing receiver caused. */
-async function failedAttempt(): Promise<FinishedAttempt> {
+async function failedAttempt(): Promise<RecordedDelivery> {
   const { hook, start } = await openHook()
   await start()
-  const [delivery] = await claimDeliveries(db, new Map([[hook.id, 1]]))
-  return {
-    delivery: delivery!,
-    next: { kind: 'retry', afterMs: 5_000 },
-    record: null,
-    result: { kind: 'timed-out' },
+  const attempted: AttemptedDelivery = {
+    ...attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 5_000 }),
+    kind: 'sent',
+    health: { kind: 'timed-out' },
+    credentialId: null,
+    pause: null,
+    sentStatus: null,
+    captured: null,
   }
+  return { attempted, next: attempted.next, record: attempted.record }
 }
 
 const somebodyWaits = async () => {
@@ -52,7 +67,7 @@ const somebodyWaits = async () => {
 suite('the health of a receiver', () => {
   test('is stored even if another process has just deleted it as healthy', async () => {
     const attempt = await failedAttempt()
-    const { hookId } = attempt.delivery
+    const { hookId } = attempt.attempted.delivery
     await storeHealth(db, log, [attempt], once)
     let storing: Promise<void> | undefined
     await db.transaction().execute(async (other) => {
@@ -72,12 +87,12 @@ suite('the health of a receiver', () => {
     await storeHealth(db, log, attempts, async (work) => {
       await work()
       // The first was stored; storing the second is repeated.
-      if ((await health(attempts[1]!.delivery.hookId)) && faults > 0) {
+      if ((await health(attempts[1]!.attempted.delivery.hookId)) && faults > 0) {
         faults -= 1
         await work()
       }
     })
-    const counted = await Promise.all(attempts.map(({ delivery }) => health(delivery.hookId)))
+    const counted = await Promise.all(attempts.map(({ attempted }) => health(attempted.delivery.hookId)))
     assert.deepEqual(
       counted.map((row) => row?.failures_in_a_row),
       [1, 2],
@@ -85,17 +100,10 @@ suite('the health of a receiver', () => {
   })
 })
 
-const attemptOf = (delivery: ClaimedDelivery, next: NextStep): FinishedAttempt => ({
-  delivery,
-  next,
-  record: recordUnsent({ url: '', method: 'POST' }, 'refused', 'It was refused.', createMask([])),
-})
-const claim = async (hookId: string) => (await claimDeliveries(db, new Map([[hookId, 1]])))[0]!
-
 test('a final status does not overtake a predecessor that another process is just claiming', async () => {
   const { hook, start } = await openHook()
   const action = await start()
-  await writeAttempts(db, [attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })])
+  await store(attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 }))
   await move(action, COMPLETED)
   await db.transaction().execute(async (other) => {
     // What a claim writes, before it is committed.
@@ -130,10 +138,10 @@ suite('an attempt whose delivery was claimed by another process', () => {
     const first = await stall(await claim(hook.id))
     const second = await claim(hook.id)
     assert.deepEqual([first.attempt, second.attempt], [1, 2])
-    await writeAttempts(db, [attemptOf(first, { kind: 'delivered' })])
+    await store(attemptOf(first, { kind: 'delivered' }))
     assert.deepEqual(await stateOf(hook.id), ['pending', 2, true])
     assert.equal((await world.requests(hook.id)).length, 1)
-    await writeAttempts(db, [attemptOf(second, { kind: 'delivered' })])
+    await store(attemptOf(second, { kind: 'delivered' }))
     assert.deepEqual(await stateOf(hook.id), ['delivered', 2, false])
   })
 
@@ -141,7 +149,7 @@ suite('an attempt whose delivery was claimed by another process', () => {
     const { hook, start, ownerId } = await openHook()
     await start()
     const failed = await claim(hook.id)
-    await writeAttempts(db, [attemptOf(failed, { kind: 'failed', reason: 'It was refused.' })])
+    await store(attemptOf(failed, { kind: 'failed', reason: 'It was refused.' }))
     const [record] = await world.requests(hook.id)
     const replay = () => replayDelivery(db, record!.id, ownerId)
     assert.equal((await replay()).kind, 'replayed')
@@ -152,13 +160,13 @@ suite('an attempt whose delivery was claimed by another process', () => {
       { kind: 'handed-back' },
       { kind: 'retry', afterMs: 60_000 },
     ] as const)
-      await writeAttempts(db, [attemptOf(stalled, next)])
+      await store(attemptOf(stalled, next))
     assert.deepEqual(await stateOf(hook.id), ['pending', 0, false])
     const current = await claim(hook.id)
     assert.deepEqual([stalled.attempt, current.attempt], [1, 1])
-    await writeAttempts(db, [attemptOf(stalled, { kind: 'failed', reason: 'It was refused.' })])
+    await store(attemptOf(stalled, { kind: 'failed', reason: 'It was refused.' }))
     assert.deepEqual(await stateOf(hook.id), ['pending', 1, true])
-    await writeAttempts(db, [attemptOf(current, { kind: 'delivered' })])
+    await store(attemptOf(current, { kind: 'delivered' }))
     assert.deepEqual(await stateOf(hook.id), ['delivered', 1, false])
   })
 
@@ -166,9 +174,9 @@ suite('an attempt whose delivery was claimed by another process', () => {
     const { hook, start } = await openHook()
     await start()
     const attempt = attemptOf(await claim(hook.id), { kind: 'retry', afterMs: 60_000 })
-    await writeAttempts(db, [attempt])
+    await store(attempt)
     const [before] = await world.deliveries(hook.id)
-    await writeAttempts(db, [attempt])
+    await store(attempt)
     assert.deepEqual(await world.deliveries(hook.id), [before])
     assert.equal((await world.requests(hook.id)).length, 1)
   })

@@ -143,7 +143,7 @@ suite('a request that a service refuses because of its limit', () => {
     assert.equal((await pauseOf(tree.credentialId))!.reason, 'secondary rate limit')
   })
 
-  test('fails for good once it has waited as long as retries take', async (t) => {
+  test('fails permanently once it has waited as long as retries take', async (t) => {
     const { receiver, tree, hook } = await open(t)
     receiver.answer(429, { 'retry-after': '60' })
     await startMany(api, tree, 1)

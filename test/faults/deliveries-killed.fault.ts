@@ -2,7 +2,7 @@
 // goes away: everything arrives, in order, and no secret stays behind.
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
-import { messageId } from '#engine/outgoing/prepare-request.ts'
+import { messageId } from '#engine/outgoing/send-request.ts'
 import type { Status } from '#platform/database/tables.ts'
 import type { GantryProcess } from '#test/support/process.ts'
 import { openDeliveryFaults, openStoppableWorld } from './delivery-faults.ts'

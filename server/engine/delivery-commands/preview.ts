@@ -1,17 +1,22 @@
 import { type Static, Type } from 'typebox'
-import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
+import { renderRequest } from '#adapters/templates/render.ts'
 import { buildContext, type ContextDeps } from '#engine/outgoing/build-context.ts'
 import { loadCaptured } from '#engine/outgoing/captured-values.ts'
 import { chooseRequest } from '#engine/outgoing/choose-request.ts'
-import { authorizeTokens, loadOutgoingHooks, type TokenDeps } from '#engine/outgoing/outgoing-hooks.ts'
-import { withPlaceholders } from '#engine/outgoing/shown-request.ts'
+import {
+  authorizeTokens,
+  loadOutgoingHooks,
+  opened,
+  type TokenDeps,
+} from '#engine/outgoing/outgoing-hooks.ts'
+import { withPlaceholders } from '#engine/outgoing/prepare-request.ts'
 import type { UnsavedRequest } from '#manage/hooks/unsaved-request.ts'
 import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { described, Exactly, idOf, named, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
-import { findSubject } from './find-subject.ts'
+import { findSubject } from './subject.ts'
 
 export const previewSchema = named(
   'DeliveryPreview',
@@ -68,9 +73,8 @@ export async function previewHook(
   actionId: number | undefined,
   unsaved?: UnsavedRequest,
 ): Promise<{ kind: 'done'; preview: Preview } | HttpProblem> {
-  const hook = (await loadOutgoingHooks(deps.db, deps.box, [hookId], unsaved)).get(hookId)
+  const hook = opened((await loadOutgoingHooks(deps.db, deps.box, [hookId], unsaved)).get(hookId))
   if (!hook) return { kind: 'gone' }
-  if (hook instanceof Error) throw hook
   const subject = await findSubject(deps, hookId, actionId)
   if (!subject)
     return actionId === undefined
@@ -82,12 +86,9 @@ export async function previewHook(
   const { kind: which, planned } = chooseRequest(hook.requests, hook, captured!)
   const { usesAccessToken } = planned.compiled
   const token = (await authorizeTokens(deps, [hook])).get(hook.id)!
-  const context = {
-    ...(await buildContext(deps, hook, subject, null)),
-    captured: captured!.values,
-    request: { idempotency_key: EXAMPLE_KEY },
-  }
-  const rendered = renderRequest(planned.compiled, withPlaceholders(context as TemplateContext, hook.capture))
+  const values = { accessToken: null, captured: captured!.values, idempotencyKey: EXAMPLE_KEY }
+  const context = await buildContext(deps, hook, subject, values)
+  const rendered = renderRequest(planned.compiled, withPlaceholders(context, hook.capture))
   if (rendered.kind === 'failed') return { kind: 'invalid', errors: { [rendered.field]: [rendered.message] } }
   const { event, action } = context
   const { status, previous_status, occurred_at } = subject.event
@@ -96,7 +97,7 @@ export async function previewHook(
     kind: 'done',
     preview: {
       action_id: subject.action.id,
-      event: { kind: (event as { kind: string }).kind, status, previous_status, occurred_at },
+      event: { kind: event.kind, status, previous_status, occurred_at },
       unmet_condition:
         unmetCondition([...hook.conditions, ...hook.prerequisites], { payload: { event, action } })?.label ??
         null,

@@ -11,8 +11,8 @@ import { STATUSES } from '#platform/vocabulary.ts'
 const MAX_DELIVERIES = 50_000
 const DISABLED = conflict('This hook is disabled. Set `active` to true first.')
 
-type RedeliverInput = { from: string; to: string; onlyFailed: boolean; dryRun: boolean }
-
+/** `onlyFailed`: those that were not delivered, for whatever reason, also because the hook was disabled. */
+type TimeRange = { from: string; to: string; onlyFailed: boolean }
 type RedeliverOutcome = { kind: 'done'; deliveries: number } | HttpProblem
 
 /**
@@ -22,16 +22,18 @@ type RedeliverOutcome = { kind: 'done'; deliveries: number } | HttpProblem
 const STRICT_DELAY = { ofOne: '2 seconds', ofMany: '5 seconds' }
 
 type ListeningHook = { id: string; events: readonly string[] }
-type TimeRange = Pick<RedeliverInput, 'from' | 'to' | 'onlyFailed'>
 
 /**
- * Sends the events of a time range to a hook again; `onlyFailed`: those that were not delivered, for whatever reason, also
- * because the hook was disabled. Pending deliveries stay as they are. Each is due at the time of its event: if all were
- * due at once, every claim would have to sort the rest of them.
+ * Sends the events of a time range to a hook again. Pending deliveries stay as they are. Each is due at the time of its event:
+ * if all were due at the same time, every claim would have to sort the rest of them.
  */
-export function redeliver(db: Database, hookId: string, input: RedeliverInput): Promise<RedeliverOutcome> {
+export function redeliver(
+  db: Database,
+  hookId: string,
+  input: TimeRange & { dryRun: boolean },
+): Promise<RedeliverOutcome> {
   return db.transaction().execute(async (trx): Promise<RedeliverOutcome> => {
-    // Two at once would deadlock on each other's rows.
+    // Two at the same time would deadlock on each other's rows.
     if (!input.dryRun) await sql`select from hooks where id = ${hookId} for no key update`.execute(trx)
     const hook = await findHook(trx, hookId)
     if (!hook) return { kind: 'gone' }
@@ -73,35 +75,36 @@ async function countUndelivered(db: Database, hook: ListeningHook, range: TimeRa
   return Number(rows[0]!.count)
 }
 
-/** Events as `wanted`. Pending deliveries are excluded here, not only skipped later: storing attempts locks them. */
-function undelivered(hook: ListeningHook, range: TimeRange): RawBuilder<unknown> {
-  return sql`
-    from (${eventsFor(hook, range)}) as wanted
-    left join deliveries d on d.hook_id = ${hook.id} and d.event_id = wanted.id
-    where d.state is null or d.state in ('failed', 'missed') or (not ${range.onlyFailed} and d.state <> 'pending')`
-}
-
-/** The events that a hook subscribes to in a time range, delivered or not. */
-function eventsFor(hook: ListeningHook, range: TimeRange): RawBuilder<unknown> {
+/**
+ * The events that a hook subscribes to in a time range, as `wanted`, without those that need no redelivery. Pending deliveries
+ * are excluded here, not only skipped later: storing attempts locks them.
+ */
+function undelivered(hook: ListeningHook, { from, to, onlyFailed }: TimeRange): RawBuilder<unknown> {
   const statuses = Object.keys(STATUSES) as Status[]
-  // '' is the missing status before a creation.
   const changes = [null, ...statuses].flatMap((previous) =>
     statuses
       .filter((status) => matchingKind(eventKinds(previous, status), hook.events))
-      .map((status) => ({ previous: previous ?? '', status })),
+      .map((status) => ({ previous: previous ?? NOT_YET_CREATED, status })),
   )
   return sql`
-    select e.id, e.action_id, e.occurred_at, e.status in ('completed', 'failed', 'skipped') as is_final
-    from hooks h
-    join pipelines own on own.id = h.pipeline_id
-    join events e on e.occurred_at >= ${range.from}::timestamptz and e.occurred_at < ${range.to}::timestamptz
-    join actions a on a.id = e.action_id and a.type = h.action_type
-    join pipelines p on p.id = a.pipeline_id
-    where h.id = ${hook.id} and (p.id = own.id or h.trigger_when ->> 'scope' = 'resource'
-        and (p.application_id = own.application_id or p.server_id = own.server_id))
-      and (coalesce(e.previous_status, ''), e.status) in (select * from unnest(
-        ${changes.map((change) => change.previous)}::text[], ${changes.map((change) => change.status)}::text[]))`
+    from (
+      select e.id, e.action_id, e.occurred_at, e.status in ('completed', 'failed', 'skipped') as is_final
+      from hooks h
+      join pipelines own on own.id = h.pipeline_id
+      join events e on e.occurred_at >= ${from}::timestamptz and e.occurred_at < ${to}::timestamptz
+      join actions a on a.id = e.action_id and a.type = h.action_type
+      join pipelines p on p.id = a.pipeline_id
+      where h.id = ${hook.id} and (p.id = own.id or h.trigger_when ->> 'scope' = 'resource'
+          and (p.application_id = own.application_id or p.server_id = own.server_id))
+        and (coalesce(e.previous_status, ${NOT_YET_CREATED}), e.status) in (select * from unnest(
+          ${changes.map((change) => change.previous)}::text[], ${changes.map((change) => change.status)}::text[]))
+    ) as wanted
+    left join deliveries d on d.hook_id = ${hook.id} and d.event_id = wanted.id
+    where d.state is null or d.state in ('failed', 'missed') or (not ${onlyFailed} and d.state <> 'pending')`
 }
+
+/** The status before a creation, in comparisons: in SQL nothing equals null. */
+const NOT_YET_CREATED = ''
 
 async function findHook(db: Database, id: string) {
   const row = await db
@@ -117,62 +120,56 @@ type ReplayOutcome = { kind: 'replayed'; actionId: number } | HttpProblem
 
 /**
  * Sends one delivery again, immediately and out of order, or in its turn if the hook is strict; the new records refer to the
- * given one.
+ * given one. An older claim no longer decides anything.
  */
 export function replayDelivery(db: Database, hookRequestId: string, userId: number): Promise<ReplayOutcome> {
   return db.transaction().execute(async (trx): Promise<ReplayOutcome> => {
-    const test = await trx
-      .selectFrom('hook_requests')
-      .select('id')
-      .where('id', '=', hookRequestId)
-      .where('event_kind', '=', TEST_KIND)
-      .executeTakeFirst()
-    if (test) return conflict('A test cannot be replayed. Send another one.')
-    const delivery = await trx
-      .selectFrom('hook_requests as r')
-      .innerJoin('deliveries as d', (join) =>
-        join.onRef('d.hook_id', '=', 'r.hook_id').onRef('d.event_id', '=', 'r.event_id'),
-      )
-      .innerJoin('hooks', 'hooks.id', 'd.hook_id')
-      .select(['d.hook_id', 'd.event_id', 'd.action_id', 'd.state', 'hooks.active', 'hooks.deleted_at'])
-      .select(sql<boolean>`${sql.raw(IS_STRICT)}`.as('is_strict'))
-      .select(sql<boolean>`coalesce(d.leased_until > now(), false)`.as('is_in_progress'))
-      .where('r.id', '=', hookRequestId)
-      .forUpdate('d')
-      .executeTakeFirst()
-    if (!delivery) return { kind: 'gone' }
-    if (!delivery.active || delivery.deleted_at) return DISABLED
+    const delivery = await lockDelivery(trx, hookRequestId)
+    if (!delivery) return (await isTest(trx, hookRequestId)) ? NOT_REPLAYABLE : { kind: 'gone' }
+    const { hook_id, event_id, action_id, is_strict } = delivery
+    if (!delivery.is_active) return DISABLED
     if (delivery.is_in_progress) return conflict('This delivery is being sent right now.')
-    await trx
-      .updateTable('deliveries')
-      .set({
-        state: 'pending',
-        attempts: 0,
-        // An older claim no longer decides anything.
-        leased_until: null,
-        created_at: sql<string>`now()`,
-        ...(delivery.is_strict
-          ? {
-              due_at: sql<string>`clock_timestamp() + ${STRICT_DELAY.ofOne}::interval`,
-              asked_by: null,
-              is_redelivered: true,
-            }
-          : { due_at: sql<string>`now()`, asked_by: userId }),
-        first_request_id: hookRequestId,
-      })
-      .where('hook_id', '=', delivery.hook_id)
-      .where('event_id', '=', delivery.event_id)
-      .execute()
-    if (delivery.state === 'pending' && !delivery.is_strict) await releaseWaiting(trx, delivery)
-    await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${delivery.hook_id})`.execute(trx)
-    return { kind: 'replayed', actionId: delivery.action_id }
+    const dueAt = is_strict ? sql`clock_timestamp() + ${STRICT_DELAY.ofOne}::interval` : sql`now()`
+    await sql`
+      update deliveries set state = 'pending', attempts = 0, leased_until = null, created_at = now(), due_at = ${dueAt},
+        asked_by = ${is_strict ? null : userId}::bigint, is_redelivered = is_redelivered or ${is_strict}::boolean,
+        first_request_id = ${hookRequestId}::uuid
+      where hook_id = ${hook_id} and event_id = ${event_id}`.execute(trx)
+    if (delivery.is_pending && !is_strict) await releaseWaiting(trx, delivery)
+    await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hook_id})`.execute(trx)
+    return { kind: 'replayed', actionId: action_id }
   })
+}
+
+const NOT_REPLAYABLE = conflict('A test cannot be replayed. Send another one.')
+
+type LockedDelivery = { hook_id: string; event_id: number; action_id: number } & Record<
+  'is_pending' | 'is_in_progress' | 'is_active' | 'is_strict',
+  boolean
+>
+
+/** The delivery that a record is about. */
+async function lockDelivery(trx: Transaction, hookRequestId: string): Promise<LockedDelivery | undefined> {
+  const { rows } = await sql<LockedDelivery>`
+    select d.hook_id, d.event_id, d.action_id, d.state = 'pending' as is_pending,
+      coalesce(d.leased_until > now(), false) as is_in_progress, hooks.active and hooks.deleted_at is null as is_active,
+      ${sql.raw(IS_STRICT)} as is_strict
+    from hook_requests r join deliveries d on d.hook_id = r.hook_id and d.event_id = r.event_id
+    join hooks on hooks.id = d.hook_id
+    where r.id = ${hookRequestId} for update of d`.execute(trx)
+  return rows[0]
+}
+
+/** Whether the record is that of a test, which has no delivery. */
+async function isTest(trx: Transaction, hookRequestId: string): Promise<boolean> {
+  const test = trx.selectFrom('hook_requests').select('id').where('id', '=', hookRequestId)
+  return (await test.where('event_kind', '=', TEST_KIND).executeTakeFirst()) !== undefined
 }
 
 /** What was due with the retry of a delivery no longer waits for it. */
 async function releaseWaiting(
   trx: Transaction,
-  { hook_id, event_id, action_id }: { hook_id: string; event_id: number; action_id: number },
+  { hook_id, event_id, action_id }: LockedDelivery,
 ): Promise<void> {
   await sql`
     with replayed as (select ${hook_id}::uuid as hook_id, ${event_id}::bigint as event_id, ${action_id}::bigint as action_id)

@@ -1,3 +1,5 @@
+// The delivery-commands room: what users ask of an outgoing hook. They preview a request, send a test, and redeliver or replay
+// what was sent before. The outgoing room does the work of a delivery: here it is only asked for.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'

@@ -2,27 +2,30 @@ import { sql } from 'kysely'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { type ContextDeps, type Subject, TEST_KIND } from '#engine/outgoing/build-context.ts'
-import { loadCaptured, maskWith, recordAnswer } from '#engine/outgoing/captured-values.ts'
-import { ATTEMPTS_CHANNEL } from '#engine/outgoing/channel.ts'
-import { judgeAnswer } from '#engine/outgoing/judge-answer.ts'
+import { loadCaptured } from '#engine/outgoing/captured-values.ts'
 import {
   authorizeTokens,
   loadOutgoingHooks,
   type OutgoingHook,
+  opened,
   type TokenDeps,
 } from '#engine/outgoing/outgoing-hooks.ts'
-import { messageId, prepareRequest, signRequest } from '#engine/outgoing/prepare-request.ts'
-import { budgetKey, readPauses, storePauses } from '#engine/outgoing/rate-budgets.ts'
-import { MAX_CAPTURE_BYTES } from '#engine/outgoing/read-captures.ts'
-import { type AttemptRecord, recordUnsent, WITHOUT_BODIES } from '#engine/outgoing/record-attempt.ts'
-import { budgetOf, pausesOf } from '#engine/outgoing/within-budget.ts'
+import { prepareRequest } from '#engine/outgoing/prepare-request.ts'
+import { hostOf, pauseFor, readPause, storePauses } from '#engine/outgoing/rate-budgets.ts'
+import {
+  type AttemptRecord,
+  maskWith,
+  recordUnsent,
+  WITHOUT_BODIES,
+} from '#engine/outgoing/record-attempt.ts'
+import { sendRequest } from '#engine/outgoing/send-request.ts'
+import { ATTEMPTS_CHANNEL } from '#engine/outgoing/store-statement.ts'
 import { recordUse } from '#model/actions/credential-uses.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
-import { findSubject } from './find-subject.ts'
-import { sampleSubject } from './sample-action.ts'
+import { findSubject, sampleSubject } from './subject.ts'
 
 export type TestDeps = ContextDeps & TokenDeps & { box: SecretBox; sender: HttpClient; signal: AbortSignal }
 
@@ -39,9 +42,8 @@ export async function sendTest(
   actionId: number | undefined,
   actor: Actor,
 ): Promise<TestOutcome> {
-  const hook = (await loadOutgoingHooks(deps.db, deps.box, [hookId])).get(hookId)
+  const hook = opened((await loadOutgoingHooks(deps.db, deps.box, [hookId])).get(hookId))
   if (!hook) return { kind: 'gone' }
-  if (hook instanceof Error) throw hook
   const found = await findSubject(deps, hookId, actionId)
   if (!found && actionId !== undefined)
     return { kind: 'unknown', errors: { action_id: ['does not match this hook'] } }
@@ -62,7 +64,7 @@ export async function sendTest(
   return { kind: 'sent', requestId: record.id, isSample: tested === null }
 }
 
-/** The state of the action that its newest event reported, as an event of its own. */
+/** The state of the action that its newest event reported, as a separate event. */
 function asTest({ event, ...subject }: Subject): Subject {
   return { ...subject, event: { ...event, id: null, kind: TEST_KIND, occurred_at: new Date().toISOString() } }
 }
@@ -72,56 +74,44 @@ async function attempt(
   hook: OutgoingHook,
   subject: Subject,
 ): Promise<{ record: AttemptRecord; credentialId: number | null }> {
+  const { db, box, sender, signal } = deps
   const token = (await authorizeTokens(deps, [hook])).get(hook.id)!
   const id = crypto.randomUUID()
-  const [captured] = await loadCaptured(deps.db, deps.box, [{ hook, actionId: subject.action.id }])
+  const [captured] = await loadCaptured(db, box, [{ hook, actionId: subject.action.id }])
   const prepared = await prepareRequest(deps, hook, subject, token, captured!, id)
-  const mask = maskWith(hook, captured!.values)
+  const unsent = (outcome: 'blocked' | 'unrenderable', reason: string) => {
+    const record = recordUnsent(hook.unsent, outcome, reason, maskWith(hook, captured!.values))
+    return { record, credentialId: null }
+  }
   if (prepared.kind === 'ignored' || prepared.kind === 'not-yet')
     throw new Error('a test does not depend on conditions')
-  if (prepared.kind === 'unsendable') {
-    const { outcome, reason } = prepared
-    return { record: recordUnsent(hook.unsent, outcome, reason, mask), credentialId: null }
+  if (prepared.kind === 'unsendable') return unsent(prepared.outcome, prepared.reason)
+  const { budget } = prepared
+  const pauseMs = budget && (await readPause(db, budget))
+  if (budget && pauseMs) {
+    const seconds = Math.ceil(pauseMs / 1_000)
+    return unsent('blocked', `${hostOf(budget)} allows no more requests for ${seconds} s (rate limit).`)
   }
-  const budget = budgetOf(prepared)
-  const paused = budget && (await readPauses(deps.db, [budget])).get(budgetKey(budget))
-  if (paused) {
-    const reason = `${new URL(budget.origin).host} allows no more requests for ${Math.ceil(paused / 1_000)} s (rate limit).`
-    return { record: recordUnsent(hook.unsent, 'blocked', reason, mask), credentialId: null }
-  }
-  const { request, shown } = signRequest(hook, messageId(id), prepared, new Date())
-  const { timeoutMs, verifySsl } = hook
-  const maxBodyBytes = hook.capture.length > 0 ? MAX_CAPTURE_BYTES : undefined
-  const outcome = await deps.sender.send({ ...request, timeoutMs, verifySsl, maxBodyBytes }, deps.signal)
-  if (budget) await storePauses(deps.db, pausesOf(budget, outcome, new Date()))
-  const judged = judgeAnswer(hook.preset, prepared.which, outcome)
-  const record = recordAnswer(hook, captured!.values, shown, outcome, judged)
-  return { record, credentialId: prepared.credentialId }
+  const sending = { sender, now: () => new Date() }
+  const sent = await sendRequest(sending, hook, prepared, captured!.values, { id, signal })
+  if (budget && sent.limit) await storePauses(db, [pauseFor(budget, sent.limit, sent.now)])
+  return { record: sent.record, credentialId: budget?.credentialId ?? null }
 }
 
 /** Like a delivery, a record that the database rejects is stored without headers and bodies. */
 async function storeTest(db: Database, hookId: string, actionId: number | null, record: AttemptRecord) {
-  const insert = ({ requestHeaders, responseHeaders, ...one }: AttemptRecord) =>
+  const insert = ({ request_headers, response_headers, ...one }: AttemptRecord) =>
     db
       .insertInto('hook_requests')
       .values({
-        id: one.id,
-        hook_id: hookId,
+        ...one,
         type: 'outgoing',
+        hook_id: hookId,
         action_id: actionId,
-        ip_address: one.ipAddress,
-        url: one.url,
-        method: one.method,
-        outcome: one.outcome,
-        error: one.error,
-        attempt: 1,
         event_kind: TEST_KIND,
-        response_status_code: one.status,
-        request_headers: requestHeaders && JSON.stringify(requestHeaders),
-        request_body: one.requestBody,
-        response_headers: responseHeaders && JSON.stringify(responseHeaders),
-        response_body: one.responseBody,
-        duration_ms: one.durationMs,
+        attempt: 1,
+        request_headers: request_headers && JSON.stringify(request_headers),
+        response_headers: response_headers && JSON.stringify(response_headers),
       })
       .execute()
   await insert(record).catch((error) => {

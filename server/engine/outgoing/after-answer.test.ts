@@ -55,7 +55,7 @@ test('a hook creates until every required value is known, then it updates', () =
   assert.equal(chooseRequest(hook.requests, hook, KNOWN).kind, 'update')
 })
 
-test('a success keeps its values; without them it is delivered all the same', () => {
+test('a success keeps its values; without them it is delivered anyway', () => {
   assert.deepEqual(after('create', 200), {
     next: { kind: 'delivered' },
     captured: KNOWN,
@@ -83,14 +83,14 @@ test('what an update does not find is created once more, once', () => {
   assert.equal(again.captured, null)
 })
 
-test('an update follows at once if another delivery may have created what the receiver returned', () => {
+test('an update follows immediately if another delivery may have created what the receiver returned', () => {
   const mayExist = { ...NOTHING_CAPTURED, mayExist: true }
   const found = after('create', 200, { captured: mayExist })
   assert.deepEqual([found.next, found.captured], [{ kind: 'continued' }, KNOWN])
   assert.equal(after('create', 200, { captured: mayExist, body: '{}' }).next.kind, 'delivered')
 })
 
-test('an update follows at once if the hook asks for it and something was created', () => {
+test('an update follows immediately if the hook asks for it and something was created', () => {
   const hook = hookWith({ update_after_create: true })
   assert.equal(after('create', 200, { hook }).next.kind, 'continued')
   assert.equal(after('create', 200, { hook, body: '{}' }).next.kind, 'delivered')

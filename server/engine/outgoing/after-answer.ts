@@ -1,10 +1,53 @@
+// What an answer means for a delivery. Pure.
 import type { SendOutcome } from '#adapters/http-client/client.ts'
+import { readAnswer } from '#model/hooks/presets/read-answer.ts'
+import type { PresetKind } from '#model/hooks/presets/schema.ts'
 import { type Captured, chooseRequest, type RequestKind } from './choose-request.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
 import { readCaptures } from './read-captures.ts'
+import type { RateLimit } from './read-limit.ts'
 import { type AttemptResult, isDelivered, type NextAttempt } from './retry-schedule.ts'
 
-/** Continued at once by another request, which is not a retry: an update, or a new creation. */
+type Answer = Extract<SendOutcome, { kind: 'answered' }>
+
+export type Judgment = {
+  /** What decides about the delivery: with the status of the answer, unless the service means another one. */
+  result: AttemptResult
+  /** What the service says is wrong; null: nothing, or nothing that we know of. */
+  error: string | null
+}
+
+/** What an answer, or its absence, means. `limit`: what it says about a rate limit. */
+export function judgeAnswer(
+  preset: PresetKind | null,
+  which: RequestKind,
+  outcome: SendOutcome,
+  limit: RateLimit | null,
+  now: Date,
+): Judgment {
+  if (outcome.kind !== 'answered') return { result: { kind: outcome.kind }, error: null }
+  const { status, error, isLimited } = meaningOf(preset, which, outcome)
+  const isRateLimited = isLimited || (outcome.status === 403 && limit?.isRefused === true)
+  return { result: { kind: 'answered', status, retryAfter: outcome.retryAfter, now, isRateLimited }, error }
+}
+
+/** Some services say in the body what they mean. */
+function meaningOf(preset: PresetKind | null, which: RequestKind, answer: Answer) {
+  const verdict = preset === null ? 'ok' : readAnswer(preset, which, answer)
+  if (verdict === 'ok') return { status: answer.status, error: null, isLimited: false }
+  switch (verdict.kind) {
+    case 'gone':
+      return { status: 410, error: 'What this hook created there no longer exists.', isLimited: false }
+    case 'already':
+      return { status: 200, error: null, isLimited: false }
+    case 'limited':
+      return { status: 429, error: null, isLimited: true }
+    case 'refused':
+      return { status: verdict.as, error: verdict.reason, isLimited: false }
+  }
+}
+
+/** Continued immediately by another request, which is not a retry: an update, or a new creation. */
 export type Continued = { kind: 'continued' }
 
 type AfterAnswer = {

@@ -12,7 +12,7 @@ function open() {
   return { limiter, claim, pass: (ms: number) => (now += ms), now: () => now }
 }
 
-test('a budget starts with four requests at once, and gets one more for each success, up to sixteen', () => {
+test('a budget starts with four requests at the same time, and gets one more for each success, up to sixteen', () => {
   const { limiter } = open()
   assert.equal(limiter.available(BUDGET), 4)
   for (let number = 0; number < 20; number += 1) {

@@ -19,6 +19,15 @@ type State = {
   isNamed: boolean
 }
 
+const UNUSED: State = {
+  inFlight: 0,
+  limit: INITIAL_LIMIT,
+  allowance: null,
+  pausedUntil: 0,
+  storedAt: Number.NEGATIVE_INFINITY,
+  isNamed: true,
+}
+
 /**
  * What this process knows about rate budgets: how many requests may be in flight for each, and which pauses began after
  * deliveries were claimed. The database decides (claim-deliveries.ts); this keeps back what is claimed, but not sent yet.
@@ -30,16 +39,7 @@ export function createBudgetLimiter(uptimeMs: () => number) {
 
   function stateOf(budget: Budget): State {
     const key = budgetKey(budget)
-    const known = budgets.get(key)
-    if (known) return known
-    const state = {
-      inFlight: 0,
-      limit: INITIAL_LIMIT,
-      allowance: null,
-      pausedUntil: 0,
-      storedAt: Number.NEGATIVE_INFINITY,
-      isNamed: true,
-    }
+    const state = budgets.get(key) ?? { ...UNUSED }
     budgets.set(key, state)
     return state
   }

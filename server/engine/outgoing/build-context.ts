@@ -1,30 +1,18 @@
+import { sql } from 'kysely'
+import type { Comparison } from '#adapters/repositories/compare.ts'
 import { presentAction, presentStatus } from '#model/actions/present.ts'
 import type { ReadAction } from '#model/actions/read-action.ts'
 import type { Action } from '#model/actions/schemas.ts'
 import { isEnd } from '#model/actions/status.ts'
 import type { Visibility } from '#model/actions/visibility.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
+import type { CapturedValues } from '#model/hooks/captured.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { readChangesContext } from './changes-context.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
 
 export type ContextDeps = { db: Database; tree: Tree; baseUrl: () => string; readAction: ReadAction }
-
-/** What templates can reference, as docs/guides/receivers.md lists it. */
-type DeliveryContext = Record<
-  | 'event'
-  | 'action'
-  | 'changes'
-  | 'credential'
-  | 'application'
-  | 'pipeline'
-  | 'environment'
-  | 'project'
-  | 'organization',
-  object | null
->
 
 /** The subject of a delivery: an event of an action, before it belongs to any hook. */
 export type Subject = Pick<ClaimedDelivery, 'action' | 'treeVersion'> & {
@@ -46,16 +34,19 @@ export function kindOf({ events }: Pick<OutgoingHook, 'events'>, event: Subject[
   return kind ?? 'action.status_changed'
 }
 
+/** What templates can read that is not about the event. */
+type RequestValues = { accessToken: string | null; captured: CapturedValues; idempotencyKey: string }
+
 /**
- * The action's own status is that of the event, however late it is delivered; everything below it (targets, resource)
+ * What templates can reference, as docs/guides/receivers.md lists it. The action's own status is that of the event, however late it is delivered; everything below it (targets, resource)
  * is current. Nothing outside of the hook's environment is included.
  */
 export async function buildContext(
   deps: ContextDeps,
   hook: OutgoingHook,
   { event, action, treeVersion, sample }: Subject,
-  accessToken: string | null,
-): Promise<DeliveryContext> {
+  { accessToken, captured, idempotencyKey }: RequestValues,
+) {
   const tree = deps.tree.at(treeVersion)
   const [environments, pipelines] = await Promise.all([
     tree.environments([action.environment_id]),
@@ -87,9 +78,11 @@ export async function buildContext(
     environment,
     project,
     organization: project.organization,
+    captured,
+    request: { idempotency_key: idempotencyKey },
   }
 
-  async function currentAction(): Promise<object> {
+  async function currentAction() {
     if (sample) return sample
     const { trigger_comment, pipeline_id, retry_of } = action
     if (!hook.readsFullAction)
@@ -102,12 +95,52 @@ export async function buildContext(
   }
 }
 
-function stateOf(event: Subject['event'], action: Subject['action']): object {
+function stateOf(event: Subject['event'], action: Subject['action']) {
   const hasStarted = event.status === 'in-progress' || isEnd(event.status)
   return {
     ...presentStatus(event.status, event.status_reason_code),
     started_at: hasStarted ? action.started_at : null,
     completed_at: isEnd(event.status) ? action.completed_at : null,
     updated_at: event.occurred_at,
+  }
+}
+
+/** Requests stay small. */
+const MAX_COMMITS = 50
+
+/** Without what templates do not see: it may be a megabyte. */
+type Widest = {
+  fromCommit: string | null
+  toCommit: string | null
+  comparison: {
+    commits: Comparison['commits']
+    removedCommits: { total: number } | null
+    files: { total: number }
+    rewritten: boolean | null
+  } | null
+}
+
+async function readChangesContext(db: Database, actionId: number) {
+  // Where servers served different releases: the one that most of them did.
+  const { rows } = await sql<Widest>`
+    select from_commit as "fromCommit", to_commit as "toCommit",
+      comparison #- '{files,items}' #- '{removedCommits,items}' as comparison
+    from action_changes where action_id = ${actionId} order by cardinality(server_ids) desc, server_ids limit 1`.execute(
+    db,
+  )
+  return summarizeChanges(rows[0])
+}
+
+/** What templates see of what an action ships; null as long as it is not known. */
+export function summarizeChanges(widest: Widest | undefined) {
+  const comparison = widest?.comparison
+  return {
+    from_sha: widest?.fromCommit ?? null,
+    to_sha: widest?.toCommit ?? null,
+    rewritten: comparison?.rewritten ?? null,
+    commits_count: comparison?.commits?.total ?? null,
+    removed_commits_count: comparison?.removedCommits?.total ?? null,
+    files_count: comparison?.files.total ?? null,
+    commits: comparison?.commits?.items.slice(0, MAX_COMMITS) ?? [],
   }
 }

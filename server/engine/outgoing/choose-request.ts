@@ -6,7 +6,7 @@ import type { OutgoingHook } from './outgoing-hooks.ts'
 /** What a hook has captured from the answers about one action. */
 export type Captured = {
   values: CapturedValues
-  /** What was created is gone, and it was created once more. */
+  /** What was created no longer exists, and it was created once more. */
   isRecreated: boolean
   /** Another delivery about the action was tried: a receiver that knows its key returns what that one created. */
   mayExist?: boolean

@@ -8,7 +8,7 @@ const ALL_FREE = 1_024
 function answered(limiter: ReturnType<typeof createConcurrencyLimiter>, times: number, tookMs: number): void {
   for (let number = 0; number < times; number += 1) {
     limiter.start(HOOK)
-    limiter.finish(HOOK, true, tookMs)
+    limiter.succeeded(HOOK, tookMs)
   }
 }
 
@@ -35,7 +35,7 @@ test('a failure reduces the limit to one', () => {
   const limiter = createConcurrencyLimiter()
   answered(limiter, 100, 5)
   limiter.start(HOOK)
-  limiter.finish(HOOK, false, 15_000)
+  limiter.failed(HOOK)
   assert.equal(limiter.available(HOOK, ALL_FREE), 1)
   limiter.start(HOOK)
   assert.equal(limiter.available(HOOK, ALL_FREE), 0)
@@ -48,7 +48,7 @@ test('slow receivers leave slots to others, however many they are and however mu
   for (const hook of slow) {
     for (let number = 0; number < 100; number += 1) {
       limiter.start(hook)
-      limiter.finish(hook, true, 25_000)
+      limiter.succeeded(hook, 25_000)
     }
   }
   for (let round = 0; round < 10; round += 1) {
@@ -80,7 +80,7 @@ test('while its connections are busy, a fast receiver gets requests in bulk inst
   answered(limiter, 1_000, 5)
   for (let number = 0; number < 256; number += 1) limiter.start(HOOK)
   const availableAfter = (ends: number) => {
-    for (let number = 0; number < ends; number += 1) limiter.finish(HOOK, true, 5)
+    for (let number = 0; number < ends; number += 1) limiter.succeeded(HOOK, 5)
     return limiter.available(HOOK, ALL_FREE)
   }
   assert.equal(availableAfter(95), 0)

@@ -35,14 +35,24 @@ export function createConcurrencyLimiter() {
       state.inFlight += 1
       hooks.set(hookId, state)
     },
-    /** `succeeded` is null when the receiver only asked for a pause, `tookMs` when nothing was sent. */
-    finish(hookId: string, succeeded: boolean | null, tookMs: number | null): void {
-      const state = hooks.get(hookId)
-      if (!state) return
-      state.inFlight = Math.max(0, state.inFlight - 1)
-      if (succeeded === null) return
-      const max = (tookMs ?? 0) <= FAST_MS ? MAX_LIMIT_WHEN_FAST : MAX_LIMIT
-      state.limit = succeeded ? Math.min(max, state.limit + 1) : 1
+    succeeded(hookId: string, tookMs: number): void {
+      const state = release(hookId)
+      const max = tookMs <= FAST_MS ? MAX_LIMIT_WHEN_FAST : MAX_LIMIT
+      if (state) state.limit = Math.min(max, state.limit + 1)
     },
+    failed(hookId: string): void {
+      const state = release(hookId)
+      if (state) state.limit = 1
+    },
+    /** The receiver only asked for a pause: that says nothing about how many requests it can take. */
+    paused: (hookId: string) => void release(hookId),
+  }
+
+  function release(hookId: string) {
+    const state = hooks.get(hookId)
+    if (state) state.inFlight = Math.max(0, state.inFlight - 1)
+    return state
   }
 }
+
+export type ConcurrencyLimiter = ReturnType<typeof createConcurrencyLimiter>

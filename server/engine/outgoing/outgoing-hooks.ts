@@ -40,14 +40,11 @@ type HookRow = Selectable<HooksTable> & {
   repository: string | null
 }
 
-type StoredCredential = {
+type StoredCredential = StatusOwner & {
   id: number
-  provider: string
-  base_url: string | null
-  ssh_hosts: string[]
-  token_targets: TokenTargets
+  targets: TokenTargets
   secret: string | null
-  is_usable: boolean
+  isUsable: boolean
 }
 
 /** Everything a delivery needs to know about its hook; compiled once per tree version. */
@@ -66,7 +63,7 @@ export async function loadOutgoingHooks(
   const ownId =
     unsaved.credential_id === undefined ? sql.ref('h.credential_id') : sql`${unsaved.credential_id}::bigint`
   const { rows } = await sql<HookRow>`
-    select h.*, project.organization_id, application.repository, ${CREDENTIAL('own')}, ${CREDENTIAL('source')}
+    select h.*, project.organization_id, application.repository, ${credentialOf('own')}, ${credentialOf('source')}
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     join environments environment on environment.id = h.environment_id
@@ -86,18 +83,22 @@ export async function loadOutgoingHooks(
   )
 }
 
-const CREDENTIAL = (table: 'own' | 'source') => sql`
-  case when ${sql.ref(`${table}.id`)} is not null then json_build_object('id', ${sql.ref(`${table}.id`)},
-    'provider', ${sql.ref(`${table}.provider_code`)}, 'base_url', ${sql.ref(`${table}.base_url`)},
-    'ssh_hosts', ${sql.ref(`${table}.ssh_hosts`)}, 'token_targets', ${sql.ref(`${table}.token_targets`)},
-    'secret', encode(${sql.ref(`${table}.secret`)}, 'base64'),
-    'is_usable', ${sql.ref(`${table}.active`)} and ${sql.ref(`${table}.auth_type`)} = 'token') end as ${sql.ref(table)}`
+/** Throws the error of a hook that cannot be opened. */
+export function opened(hook: LoadedHook | undefined): OutgoingHook | undefined {
+  if (hook instanceof Error) throw hook
+  return hook
+}
+
+/** A row of `credentials` that is joined under this name, as a StoredCredential. */
+const credentialOf = (c: 'own' | 'source') =>
+  sql.raw(`case when ${c}.id is not null then json_build_object('id', ${c}.id, 'provider', ${c}.provider_code,
+    'baseUrl', ${c}.base_url, 'sshHosts', ${c}.ssh_hosts, 'targets', ${c}.token_targets,
+    'secret', encode(${c}.secret, 'base64'), 'isUsable', ${c}.active and ${c}.auth_type = 'token') end as ${c}`)
 
 function compileHook(row: HookRow, box: SecretBox) {
   const { trigger_when } = row
   const preset = row.settings.preset?.kind ?? null
-  const owner = row.own ?? row.source
-  const effective = effectiveRequest(row, owner && { provider: owner.provider, baseUrl: owner.base_url })
+  const effective = effectiveRequest(row, row.own ?? row.source)
   const isFit = effective.kind === 'request'
   const { settings, target_url, conditions: more } = isFit ? effective : { ...row, conditions: [] }
   const compiled = isFit ? compileRequests(effective) : null
@@ -167,13 +168,11 @@ function compileHook(row: HookRow, box: SecretBox) {
   }
 }
 
-export type SentCredential = StatusOwner & { id: number; targets: TokenTargets; token: string | null }
+type SentCredential = ReturnType<typeof openCredential>
 
-function openCredential(stored: StoredCredential, box: SecretBox): SentCredential {
-  const { id, provider, base_url: baseUrl, ssh_hosts: sshHosts, token_targets: targets } = stored
-  const { secret, is_usable } = stored
-  const sealed = is_usable && secret !== null ? Buffer.from(secret, 'base64') : null
-  return { id, provider, baseUrl, sshHosts, targets, token: sealed && box.open(sealed, credentialAad(id)) }
+function openCredential({ secret, isUsable, ...credential }: StoredCredential, box: SecretBox) {
+  const sealed = isUsable && secret !== null ? Buffer.from(secret, 'base64') : null
+  return { ...credential, token: sealed && box.open(sealed, credentialAad(credential.id)) }
 }
 
 /**
@@ -197,7 +196,7 @@ function tokenProblemOf(
 
 function hostProblem({ settings, source, repository }: HookRow, owner: SentCredential): string | undefined {
   if (!settings.preset || repository === null) return undefined
-  const provider = source && { code: source.provider, baseUrl: source.base_url }
+  const provider = source && { code: source.provider, baseUrl: source.baseUrl }
   return repositoryProblem(settings.preset, owner, { repository, provider })
 }
 

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { isPaused } from '#model/hooks/rate-budgets.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { OutgoingHook } from './outgoing-hooks.ts'
 import type { RateLimit } from './read-limit.ts'
 
 /** Requests with the token of one credential to one origin share a budget. */
@@ -66,15 +67,26 @@ export async function storeRecoveries(db: Database, budgets: readonly Budget[]):
       and not ${sql.raw(isPaused('b'))}`.execute(db)
 }
 
-/** How many milliseconds each budget stays paused, by its key; those that are not are left out. */
-export async function readPauses(db: Database, budgets: readonly Budget[]): Promise<Map<string, number>> {
-  if (budgets.length === 0) return new Map()
-  const { rows } = await sql<Budget & { ms: number }>`
-    select b.credential_id as "credentialId", b.origin, ceil(extract(epoch from b.paused_until - now()) * 1000)::int as ms
-    from json_to_recordset(${JSON.stringify(budgets)}::json) as g ("credentialId" bigint, origin text)
-    join rate_budgets b on b.credential_id = g."credentialId" and b.origin = g.origin
-    where ${sql.raw(isPaused('b'))}`.execute(db)
-  return new Map(rows.map((row) => [budgetKey(row), row.ms]))
+/** How many milliseconds the budget stays paused; null: it is not. */
+export async function readPause(db: Database, { credentialId, origin }: Budget): Promise<number | null> {
+  const { rows } = await sql<{ ms: number }>`
+    select ceil(extract(epoch from b.paused_until - now()) * 1000)::int as ms from rate_budgets b
+    where b.credential_id = ${credentialId} and b.origin = ${origin} and ${sql.raw(isPaused('b'))}`.execute(
+    db,
+  )
+  return rows[0]?.ms ?? null
 }
 
 export const budgetKey = ({ credentialId, origin }: Budget) => `${credentialId} ${origin}`
+export const hostOf = ({ origin }: Budget) => new URL(origin).host
+
+/** What the requests of a hook count against, if known before they are rendered. */
+export function budgetOfHook({ requests, credential }: OutgoingHook): Budget | null {
+  if (!requests?.usesAccessToken || !credential) return null
+  return { credentialId: credential.id, origin: requests.first.compiled.url.origin }
+}
+
+/** The pause that a limit asks for. */
+export function pauseFor(budget: Budget, { until, reason }: RateLimit, now: Date): Pause {
+  return { ...budget, ms: until && until.getTime() - now.getTime(), reason }
+}

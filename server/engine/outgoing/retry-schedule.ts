@@ -1,4 +1,4 @@
-/** The result of one attempt, as far as it decides what happens next. */
+/** The result of one attempt: the part that decides what happens next. */
 export type AttemptResult =
   /** `isRateLimited`: a 403 that counts as 429 (read-limit.ts). */
   | { kind: 'answered'; status: number; retryAfter: string | null; now: Date; isRateLimited?: boolean }
@@ -44,11 +44,8 @@ export function isDelivered(result: AttemptResult): boolean {
 }
 
 /** The status that decides what happens next. */
-export function decisiveStatus({
-  status,
-  isRateLimited,
-}: Extract<AttemptResult, { kind: 'answered' }>): number {
-  return isRateLimited ? 429 : status
+export function decisiveStatus(answer: Extract<AttemptResult, { kind: 'answered' }>): number {
+  return answer.isRateLimited ? 429 : answer.status
 }
 
 function delaysFor(result: AttemptResult): number[] {

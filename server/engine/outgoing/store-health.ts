@@ -2,10 +2,10 @@ import { type Selectable, sql } from 'kysely'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { HookHealthTable } from '#platform/database/tables.ts'
 import type { Log } from '#platform/queue/core.ts'
-import type { FinishedAttempt } from './attempt-delivery.ts'
 import { evaluateHook, type FailureRecord, NO_FAILURES } from './auto-disable.ts'
 import { afterAttempt, type BreakerState, HEALTHY } from './breaker.ts'
 import { type AttemptResult, isDelivered } from './retry-schedule.ts'
+import type { RecordedDelivery } from './store-statement.ts'
 
 /** A probe that ended before anything was sent. */
 const NOT_SENT: AttemptResult = { kind: 'blocked' }
@@ -17,21 +17,26 @@ const NOT_SENT: AttemptResult = { kind: 'blocked' }
 export async function storeHealth(
   db: Database,
   log: Log,
-  attempts: readonly FinishedAttempt[],
+  recorded: readonly RecordedDelivery[],
   persist: (work: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  const relevant = attempts.filter(({ result, delivery }) =>
-    result ? delivery.isFailing || !isDelivered(result) : delivery.isProbe,
-  )
-  for (const [hookId, ofHook] of Map.groupBy(relevant, ({ delivery }) => delivery.hookId))
+  const relevant = recorded.filter((one) => {
+    const { delivery } = one.attempted
+    const result = healthOf(one)
+    return result ? delivery.isFailing || !isDelivered(result) : delivery.isProbe
+  })
+  for (const [hookId, ofHook] of Map.groupBy(relevant, ({ attempted }) => attempted.delivery.hookId))
     await persist(() => db.transaction().execute((trx) => storeHookHealth(trx, log, hookId, ofHook)))
 }
+
+/** What an attempt says about the receiver; null: nothing. */
+const healthOf = ({ attempted }: RecordedDelivery) => (attempted.kind === 'sent' ? attempted.health : null)
 
 async function storeHookHealth(
   trx: Transaction,
   log: Log,
   hookId: string,
-  attempts: readonly FinishedAttempt[],
+  recorded: readonly RecordedDelivery[],
 ): Promise<void> {
   // Created or locked in one statement: between two, another process may delete the row of a healthy receiver.
   const { rows } = await sql<Selectable<HookHealthTable> & { now: string }>`
@@ -47,10 +52,11 @@ async function storeHookHealth(
     goneAnswers: row.gone_answers,
     warnedAt: dateOf(row.warned_at),
   }
-  for (const { delivery, next, result } of attempts) {
-    breaker = afterAttempt(breaker, result ?? NOT_SENT, { now, isProbe: delivery.isProbe })
+  for (const one of recorded) {
+    const result = healthOf(one)
+    breaker = afterAttempt(breaker, result ?? NOT_SENT, { now, isProbe: one.attempted.delivery.isProbe })
     if (!result) continue
-    const evaluated = evaluateHook(record, result, { now, isLast: next.kind === 'failed' })
+    const evaluated = evaluateHook(record, result, { now, isLast: one.next.kind === 'failed' })
     const { verdict } = evaluated
     record = evaluated.record
     if (verdict.kind === 'warn')

@@ -1,9 +1,9 @@
 // Asks a service what it shows, within the rate budget of the credential.
 import type { HttpClient, SendOutcome } from '#adapters/http-client/client.ts'
 import type { OutgoingHook, TokenAuthorization } from '#engine/outgoing/outgoing-hooks.ts'
-import { type Budget, budgetKey, readPauses, storePauses } from '#engine/outgoing/rate-budgets.ts'
+import { type Budget, pauseFor, readPause, storePauses } from '#engine/outgoing/rate-budgets.ts'
 import { readLimit } from '#engine/outgoing/read-limit.ts'
-import { pauseFor } from '#engine/outgoing/within-budget.ts'
+
 import { originProblem } from '#model/hooks/token-use.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ClaimedCheck } from './claim-checks.ts'
@@ -66,8 +66,8 @@ async function ask(
   request: ReturnType<typeof readBackRequest>,
   budget: Budget,
 ): Promise<SendOutcome | Wait> {
-  const pauseMs = (await readPauses(db, [budget])).get(budgetKey(budget))
-  if (pauseMs !== undefined) return waitFor(pauseMs)
+  const pauseMs = await readPause(db, budget)
+  if (pauseMs !== null) return waitFor(pauseMs)
   const limits = { timeoutMs: TIMEOUT_MS, maxBodyBytes: MAX_ANSWER_BYTES }
   const outcome = await sender.send({ ...request, ...limits, verifySsl, sharer: id }, signal)
   if (outcome.kind !== 'answered') return signal.aborted ? waitFor(0) : outcome

@@ -2,8 +2,9 @@
 // the work call these functions.
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { OnCall } from '#engine/incoming/receive-call.ts'
-import type { FinishedAttempt } from '#engine/outgoing/attempt-delivery.ts'
+
 import { ATTEMPT_OUTCOMES } from '#engine/outgoing/record-attempt.ts'
+import type { RecordedDelivery } from '#engine/outgoing/store-statement.ts'
 import type { OnCheck } from '#engine/reconciling/reconcile.ts'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { isEnd } from '#model/actions/status.ts'
@@ -144,9 +145,9 @@ export function createWorkMetrics(registry: Registry) {
     pauses.inc({ origin: origins.has(origin) ? origin : OTHER })
   }
 
-  const onAttempt = ({ next, record }: Pick<FinishedAttempt, 'next' | 'record'>): void => {
+  const onAttempt = ({ next, record }: Pick<RecordedDelivery, 'next' | 'record'>): void => {
     if (record) attempts.inc({ outcome: record.outcome })
-    if (record?.durationMs != null) attemptSeconds.observe(record.durationMs / 1_000)
+    if (record?.duration_ms != null) attemptSeconds.observe(record.duration_ms / 1_000)
     if (next.kind in DELIVERY_ENDS)
       deliveries.inc({ state: DELIVERY_ENDS[next.kind as keyof typeof DELIVERY_ENDS] })
     if (next.kind === 'unrecorded') unrecorded.inc()

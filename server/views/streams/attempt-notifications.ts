@@ -1,4 +1,4 @@
-import { ATTEMPTS_CHANNEL } from '#engine/outgoing/channel.ts'
+import { ATTEMPTS_CHANNEL } from '#engine/outgoing/store-statement.ts'
 import type { Listener } from '#platform/database/listen.ts'
 
 /** Dispatches notifications about attempts of deliveries to streams; a change of any hook notifies all of them. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { loadOutgoingHooks, type OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
-import { signatureOf } from '#engine/outgoing/prepare-request.ts'
+import { loadOutgoingHooks, type OutgoingHook, opened } from '#engine/outgoing/outgoing-hooks.ts'
+import { signatureOf } from '#engine/outgoing/send-request.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
@@ -45,9 +45,8 @@ export async function* streamDeliveries(
   while (!signal.aborted) {
     const wokenAt = performance.now()
     try {
-      const hook = (await loadOutgoingHooks(db, box, [hookId])).get(hookId)
+      const hook = opened((await loadOutgoingHooks(db, box, [hookId])).get(hookId))
       if (!hook) return
-      if (hook instanceof Error) throw hook
       if (yield* sendPage(hook)) continue
     } catch (error) {
       if (!isOutage(error)) throw error

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { renderRequest, type TemplateContext } from '#adapters/templates/render.ts'
 import { compileRequests } from '#model/hooks/compile-requests.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
-import { showRequest } from './shown-request.ts'
+import { showRequest } from './prepare-request.ts'
 
 const rule = { type: 'string' as const, required: true, path: 'key' }
 const capture: OutgoingHook['capture'] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { summarizeChanges } from './changes-context.ts'
+import { summarizeChanges } from './build-context.ts'
 
 const commit = { sha: 'b'.repeat(40), subject: 'Change', author_name: 'Zoë', committed_at: null }
 
