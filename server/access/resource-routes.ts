@@ -13,7 +13,7 @@ import { notFound } from '#platform/http/errors.ts'
 import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, type Extent, type Page, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { type HttpProblem, unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, Id, ref, Uuid, withHeaders } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { withArticle } from '#platform/http/validation.ts'
 
 export type ResourceDeps = { db: Database; baseUrl: () => string }
@@ -124,8 +124,8 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
 ) {
   const idOf = (verb: string) => verb + name.replace(/(?:^| )(\w)/g, (_, letter) => letter.toUpperCase())
   const one = withArticle(name)
-  const shown = ref(record)
-  const shownWithVersion = withHeaders(shown, { ETag: {} })
+  const shown = t.ref(record)
+  const shownWithVersion = t.withHeaders(shown, { ETag: {} })
 
   function register(
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
@@ -148,7 +148,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
         summary,
         description,
         params: paramsOf(url),
-        response: { ...schema.response, ...errorResponses(...statuses) },
+        response: { ...schema.response, ...t.errorResponses(...statuses) },
       }),
       handler: (request, reply) => handler(callOf(request), reply, request),
     })
@@ -189,7 +189,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       const schema = {
         operationId: `${idOf('list')}s`,
         summary: parent ? `List the ${name}s of ${parent}` : `List ${name}s`,
-        querystring: Exactly({ ...pageQuery, ...nameFilter }),
+        querystring: t.Exactly({ ...pageQuery, ...nameFilter }),
         response: { 200: Type.Array(shown) },
       }
       const handler = async (call: Incoming, reply: FastifyReply, request: FastifyRequest) => {
@@ -264,7 +264,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     ) {
       const { body, report, run } = operation
       const described = { operationId: idOf('check'), summary: `Check ${one}` }
-      const schema = { ...described, body, response: { 200: ref(report) } }
+      const schema = { ...described, body, response: { 200: t.ref(report) } }
       const handler = async (call: Incoming) => unwrap(await run(call)).check
       register('POST', path, operation, schema, handler, { bodyOptional: true })
     },
@@ -301,7 +301,7 @@ function callOf(request: FastifyRequest): Incoming {
 function paramsOf(path: string): TSchema | undefined {
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
   if (names.length === 0) return undefined
-  return Exactly(Object.fromEntries(names.map((name) => [name, name === 'hook_id' ? Uuid : Id])))
+  return t.Exactly(Object.fromEntries(names.map((name) => [name, name === 'hook_id' ? t.Uuid : t.Id])))
 }
 
 function errorsOf(access: Access): number[] {

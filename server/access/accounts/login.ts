@@ -4,7 +4,7 @@ import { type Actor, recordAudit } from '#access/audit/record.ts'
 import { verifyPassword } from '#platform/crypto/passwords.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
-import { Exactly } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import {
   countFailure,
   forgetFailures,
@@ -18,7 +18,7 @@ import {
 } from './login-throttle.ts'
 
 /** What both logins, for programs and for browsers, accept. */
-export const loginSchema = Exactly(
+export const loginSchema = t.Exactly(
   {
     email: Type.String({ minLength: 1, maxLength: 255, description: 'The email address of the account.' }),
     password: Type.String({ minLength: 1, maxLength: 255, description: 'The password of the account.' }),

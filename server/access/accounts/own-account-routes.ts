@@ -8,19 +8,7 @@ import { invalid, notFound } from '#platform/http/errors.ts'
 import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import {
-  described,
-  Exactly,
-  errorResponses,
-  Id,
-  idOf,
-  Name,
-  ref,
-  TextOrNull,
-  Timestamp,
-  Word,
-  withHeaders,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { changePassword } from './change-password.ts'
 import { changeProfile } from './change-profile.ts'
 import { tooManyAttempts } from './login.ts'
@@ -29,8 +17,8 @@ import { ownPermissionsSchema, permissionsByScope } from './own-permissions.ts'
 import { operation } from './session-routes.ts'
 import { currentPassword, newPassword, userSchema } from './user-schema.ts'
 
-const profileChange = Exactly({
-  name: Type.Optional(Name(255, 'Your name, for display.')),
+const profileChange = t.Exactly({
+  name: Type.Optional(t.Name(255, 'Your name, for display.')),
   language: Type.Optional(
     Type.String({
       maxLength: 35,
@@ -41,18 +29,16 @@ const profileChange = Exactly({
   ),
 })
 
-const sessionInList = Exactly(
+const sessionInList = t.Exactly(
   {
-    id: idOf('session'),
-    kind: Word(['browser', 'api'], {
-      description: '`browser`: signed in with a cookie. `api`: with tokens.',
-    }),
-    current: Type.Boolean({ description: 'The session that this request belongs to.' }),
-    ip_address: TextOrNull({ description: 'Where the sign-in came from; null when that was not recorded.' }),
-    user_agent: TextOrNull({ description: 'What the client called itself when it signed in.' }),
-    created_at: described(Timestamp, 'When the user signed in.'),
-    last_used_at: described(Timestamp, 'When it was last used, accurate to a minute.'),
-    expires_at: described(Timestamp, 'When it ends, unless it is used or refreshed before.'),
+    id: t.idOf('session'),
+    kind: t.Word(['browser', 'api'], '`browser`: signed in with a cookie. `api`: with tokens.'),
+    current: t.Flag('The session that this request belongs to.'),
+    ip_address: t.TextOrNull('Where the sign-in came from; null when that was not recorded.'),
+    user_agent: t.TextOrNull('What the client called itself when it signed in.'),
+    created_at: t.Time('When the user signed in.'),
+    last_used_at: t.Time('When it was last used, accurate to a minute.'),
+    expires_at: t.Time('When it ends, unless it is used or refreshed before.'),
   },
   { title: 'ActiveSession' },
 )
@@ -68,7 +54,10 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
       description:
         'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.',
       body: profileChange,
-      response: { 200: withHeaders(ref(userSchema), { ETag: {} }), ...errorResponses(400, 401, 412, 422) },
+      response: {
+        200: t.withHeaders(t.ref(userSchema), { ETag: {} }),
+        ...t.errorResponses(400, 401, 412, 422),
+      },
     }),
     async (request, reply) => {
       const [caller, actor, ifMatch] = [callerOf(request), actorOf(request), readIfMatch(request)]
@@ -83,7 +72,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     operation(signedIn, 'listOwnPermissions', 'List your permissions', {
       description:
         'What your roles allow, by the organization, project or environment that they are granted in. Entries add up. Being an instance administrator gives no permissions in organizations.',
-      response: { 200: Type.Array(ref(ownPermissionsSchema)), ...errorResponses(401) },
+      response: { 200: Type.Array(t.ref(ownPermissionsSchema)), ...t.errorResponses(401) },
     }),
     async (request) => permissionsByScope(callerOf(request).grants),
   )
@@ -93,8 +82,8 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     operation(signedIn, 'changePassword', 'Change your password', {
       description:
         'Ends all other sessions; personal access tokens stay valid. Incorrect current passwords are throttled like failed logins.',
-      body: Exactly({ current_password: currentPassword, new_password: newPassword }),
-      response: { 204: Type.Null(), ...errorResponses(400, 401, 403, 409, 422, 429) },
+      body: t.Exactly({ current_password: currentPassword, new_password: newPassword }),
+      response: { 204: Type.Null(), ...t.errorResponses(400, 401, 403, 409, 422, 429) },
     }),
     async (request, reply) => {
       const outcome = await changePassword(db, callerOf(request), request.body, actorOf(request))
@@ -114,8 +103,8 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     '/users/me/sessions',
     operation(signedIn, 'listSessions', 'List your sessions', {
       description: 'Every browser and program that is signed in to your account, newest first.',
-      querystring: Exactly(pageQuery),
-      response: { 200: Type.Array(sessionInList), ...errorResponses(401, 422) },
+      querystring: t.Exactly(pageQuery),
+      response: { 200: Type.Array(sessionInList), ...t.errorResponses(401, 422) },
     }),
     async (request, reply) => {
       const page = pageOf(request.query)
@@ -130,8 +119,8 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     '/users/me/sessions/:id',
     operation(signedIn, 'endSession', 'End a session', {
       description: 'Its tokens and event streams end at once.',
-      params: Exactly({ id: Id }),
-      response: { 204: Type.Null(), ...errorResponses(401, 404, 422) },
+      params: t.Exactly({ id: t.Id }),
+      response: { 204: Type.Null(), ...t.errorResponses(401, 404, 422) },
     }),
     async (request, reply) => {
       const ended = await endSession(db, callerOf(request), request.params.id, actorOf(request))
@@ -146,7 +135,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     '/users/me/sessions/end-all',
     operation(signedIn, 'endAllSessions', 'End all sessions', {
       description: 'Ends every session, the current one included. Personal access tokens stay valid.',
-      response: { 204: Type.Null(), ...errorResponses(401) },
+      response: { 204: Type.Null(), ...t.errorResponses(401) },
     }),
     async (request, reply) => {
       await endAllSessions(db, callerOf(request), actorOf(request))

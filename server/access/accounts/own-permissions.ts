@@ -1,14 +1,15 @@
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { type Grant, PERMISSIONS, type Permission } from '#access/authorization/permissions.ts'
-import { idOf, idOrNullOf, namedObject, Word } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
-export const ownPermissionsSchema = namedObject('OwnPermissions', {
-  organization_id: idOf('organization'),
-  project_id: idOrNullOf('project that they are limited to', 'null: not limited to one'),
-  environment_id: idOrNullOf('environment that they are limited to', 'null: not limited to one'),
-  permissions: Type.Array(Word(PERMISSIONS as readonly Permission[]), {
-    description: 'What all your roles in this scope allow together, there and in everything below.',
-  }),
+export const ownPermissionsSchema = t.namedObject('OwnPermissions', {
+  organization_id: t.idOf('organization'),
+  project_id: t.idOrNullOf('project that they are limited to', 'null: not limited to one'),
+  environment_id: t.idOrNullOf('environment that they are limited to', 'null: not limited to one'),
+  permissions: t.List(
+    t.Word(PERMISSIONS as readonly Permission[]),
+    'What all your roles in this scope allow together, there and in everything below.',
+  ),
 })
 export type OwnPermissions = Static<typeof ownPermissionsSchema>
 

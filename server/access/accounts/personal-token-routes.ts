@@ -6,7 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, Id } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { issuedPersonalToken, personalToken, personalTokenInput } from './personal-token-schema.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
 import { operation } from './session-routes.ts'
@@ -24,10 +24,10 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
     '/users/personal-access-tokens',
     operation(access, 'listPersonalAccessTokens', 'List personal access tokens', {
       description: 'Your own, without the tokens themselves.',
-      querystring: Exactly(pageQuery),
+      querystring: t.Exactly(pageQuery),
       response: {
-        200: Type.Array(Exactly(personalToken, { title: 'PersonalAccessToken' })),
-        ...errorResponses(401, 422),
+        200: Type.Array(t.Exactly(personalToken, { title: 'PersonalAccessToken' })),
+        ...t.errorResponses(401, 422),
       },
     }),
     async (request, reply) => {
@@ -45,8 +45,8 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
         '`token` is returned only in this response. It starts with `gty_pat_` and ends with a checksum of its random part, by which scanners recognize it.',
       body: personalTokenInput,
       response: {
-        201: Exactly(issuedPersonalToken, { title: 'PersonalAccessTokenWithToken' }),
-        ...errorResponses(400, 401, 422),
+        201: t.Exactly(issuedPersonalToken, { title: 'PersonalAccessTokenWithToken' }),
+        ...t.errorResponses(400, 401, 422),
       },
     }),
     async (request, reply) => {
@@ -61,8 +61,8 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
     '/users/personal-access-tokens/:id',
     operation(access, 'revokePersonalAccessToken', 'Revoke a personal access token', {
       description: 'Requests with it are rejected from now on.',
-      params: Exactly({ id: Id }),
-      response: { 204: Type.Null(), ...errorResponses(401, 404, 422) },
+      params: t.Exactly({ id: t.Id }),
+      response: { 204: Type.Null(), ...t.errorResponses(401, 404, 422) },
     }),
     async (request, reply) => {
       const { id } = callerOf(request)

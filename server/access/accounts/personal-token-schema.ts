@@ -1,15 +1,6 @@
 import { Type } from 'typebox'
 import { TOKEN_SCOPES, type TokenScope } from '#access/authorization/token-limits.ts'
-import {
-  described,
-  Exactly,
-  Id,
-  idOf,
-  Name,
-  TextOrNull,
-  Timestamp,
-  TimestampOrNull,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 const listOrNull = <Item>(items: object, description: string) =>
   Type.Unsafe<Item[] | null>({
@@ -27,37 +18,37 @@ const limits = {
     'What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others.',
   ),
   organization_ids: listOrNull<number>(
-    Id,
+    t.Id,
     'Restricts the token to these organizations; null: no restriction.',
   ),
   project_ids: listOrNull<number>(
-    Id,
+    t.Id,
     'Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given.',
   ),
 }
 
 export const personalToken = {
-  id: idOf('token'),
-  name: Type.String({ description: 'Its name, for you to recognize it by.' }),
+  id: t.idOf('token'),
+  name: t.Text('Its name, for you to recognize it by.'),
   ...limits,
-  expires_at: TextOrNull({ format: 'date-time', description: 'Null: it does not expire.' }),
-  last_used_at: TextOrNull({ format: 'date-time', description: 'Accurate to a minute; null: never used.' }),
-  last_used_ip: TextOrNull({ description: 'The network address of the use at `last_used_at`.' }),
-  created_at: described(Timestamp, 'When it was created.'),
+  expires_at: t.TextOrNull({ format: 'date-time', description: 'Null: it does not expire.' }),
+  last_used_at: t.TextOrNull({ format: 'date-time', description: 'Accurate to a minute; null: never used.' }),
+  last_used_ip: t.TextOrNull('The network address of the use at `last_used_at`.'),
+  created_at: t.Time('When it was created.'),
 }
 
 /** The response that shows the token itself. */
 export const issuedPersonalToken = {
   ...personalToken,
-  token: Type.String({ description: 'Shown only once.' }),
+  token: t.Text('Shown only once.'),
 }
 
-export const personalTokenInput = Exactly({
-  name: Name(60, 'A name to recognize it by.'),
+export const personalTokenInput = t.Exactly({
+  name: t.Name(60, 'A name to recognize it by.'),
   scopes: Type.Optional(limits.scopes),
   organization_ids: Type.Optional(limits.organization_ids),
   project_ids: Type.Optional(limits.project_ids),
   expires_at: Type.Optional(
-    described(TimestampOrNull, 'When it stops working, in the future. Null or absent: it does not expire.'),
+    t.TimeOrNull('When it stops working, in the future. Null or absent: it does not expire.'),
   ),
 })

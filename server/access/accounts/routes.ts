@@ -4,18 +4,19 @@ import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, publicly, signedIn, withTokens } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
-import { Exactly, errorResponses, ref, withHeaders } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { readProfile } from './change-profile.ts'
 import { loginSchema } from './login.ts'
 import { signOut } from './manage-sessions.ts'
 import { ownAccountRoutes } from './own-account-routes.ts'
+import { ownPermissionsSchema } from './own-permissions.ts'
 import { personalTokenRoutes } from './personal-token-routes.ts'
-import { cookieSessionRoutes, operation } from './session-routes.ts'
+import { cookieSessionRoutes, operation, sessionSchema } from './session-routes.ts'
 import { refreshSession, type TokenLifetimes } from './sessions.ts'
 import { signInWithPassword } from './sign-in.ts'
-import { issuedTokens } from './signed-in.ts'
+import { issuedTokens, signedInSchema } from './signed-in.ts'
 import { clientOf } from './start-session.ts'
-import { userRoutes } from './user-routes.ts'
+import { userAccountSchema, userRoutes } from './user-routes.ts'
 import { userSchema } from './user-schema.ts'
 
 type AccountRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
@@ -35,7 +36,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       description:
         'For programs: send `access_token` as `Authorization: Bearer`, and use `refresh_token` when it expires. Repeated failures return 429 for a while.',
       body: loginSchema,
-      response: { 200: issuedTokens, ...errorResponses(400, 401, 403, 422, 429) },
+      response: { 200: issuedTokens, ...t.errorResponses(400, 401, 403, 422, 429) },
     }),
     async (request) => {
       const client = { ...clientOf(request, baseUrl()), kind: 'api' as const }
@@ -48,14 +49,14 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     operation(publicly, 'refreshToken', 'Refresh an access token', {
       description:
         'Exchanges a refresh token for new tokens. Each refresh token works once; using it again revokes the whole login.',
-      body: Exactly({
+      body: t.Exactly({
         refresh_token: Type.String({
           minLength: 1,
           maxLength: 512,
           description: 'The refresh token of the last login or refresh.',
         }),
       }),
-      response: { 200: issuedTokens, ...errorResponses(400, 401, 422) },
+      response: { 200: issuedTokens, ...t.errorResponses(400, 401, 422) },
     }),
     async (request) => {
       const outcome = await refreshSession(db, request.body.refresh_token, lifetimes, actorOf(request))
@@ -75,7 +76,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     '/users/logout',
     operation(withTokens('any', signedIn), 'logOut', 'Log out', {
       description: 'Revokes the login that the token belongs to; a personal access token revokes itself.',
-      response: { 204: Type.Null(), ...errorResponses(401) },
+      response: { 204: Type.Null(), ...t.errorResponses(401) },
     }),
     async (request, reply) => {
       await signOut(db, callerOf(request), actorOf(request))
@@ -87,7 +88,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     '/users/me',
     operation(withTokens('any', signedIn), 'readMe', 'Get the current user', {
       description: 'Works with every token, whatever its scopes.',
-      response: { 200: withHeaders(ref(userSchema), { ETag: {} }), ...errorResponses(401) },
+      response: { 200: t.withHeaders(t.ref(userSchema), { ETag: {} }), ...t.errorResponses(401) },
     }),
     async (request, reply) => {
       const { user, version } = await readProfile(db, callerOf(request).id)
@@ -96,3 +97,11 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     },
   )
 }
+
+export const accountSchemas = [
+  userSchema,
+  ownPermissionsSchema,
+  sessionSchema,
+  signedInSchema,
+  userAccountSchema,
+]

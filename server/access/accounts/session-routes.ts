@@ -11,10 +11,11 @@ import {
   tokenOf,
   withTokens,
 } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
-import { described, Exactly, errorResponses, named, ref, TextOrNull } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { loginSchema } from './login.ts'
 import { signOut } from './manage-sessions.ts'
 import { renewCookieSession, type TokenLifetimes } from './sessions.ts'
@@ -25,33 +26,27 @@ import { isInstanceAdmin, loadUser, userSchema } from './user-schema.ts'
 
 type SessionRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
-/** The options of a route of this room. Public routes are described as such. */
+const accountOperation = operationsOf('Accounts')
+
+/** The options of a route about accounts. */
 export function operation<Schema extends FastifySchema>(
   access: Access,
   operationId: string,
   summary: string,
   schema: Schema,
 ) {
-  const security = access.kind === 'public' ? { security: [] } : {}
-  return {
-    config: { access, bodyOptional: schema.body === undefined },
-    schema: { tags: ['Accounts'], operationId, summary, ...security, ...schema },
-  }
+  const traits = { bodyOptional: schema.body === undefined }
+  return accountOperation(access, operationId, { summary, traits, ...schema })
 }
 
-export const sessionSchema = named(
-  'Session',
-  Exactly({
-    user: described(ref(userSchema), 'Who is signed in.'),
-    is_instance_admin: Type.Boolean({
-      description: 'Whether they may administer this installation of Gantry.',
-    }),
-    expires_at: TextOrNull({
-      format: 'date-time',
-      description: 'Extended by use, for up to 30 days; null for a token that does not expire.',
-    }),
+export const sessionSchema = t.namedObject('Session', {
+  user: t.described(t.ref(userSchema), 'Who is signed in.'),
+  is_instance_admin: t.Flag('Whether they may administer this installation of Gantry.'),
+  expires_at: t.TextOrNull({
+    format: 'date-time',
+    description: 'Extended by use, for up to 30 days; null for a token that does not expire.',
   }),
-)
+})
 
 /**
  * Extends cookie sessions while they are used, on every route. Responses to a cookie are private: shared caches must
@@ -81,7 +76,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
       description:
         'Sets the cookie `__Host-gantry_session`, over plain HTTP `gantry_session`, which scripts cannot read. Writes that it authenticates require the header `X-Gantry-Request: 1` and must come from pages of this service. Programs use POST /users/login.',
       body: loginSchema,
-      response: { 200: ref(sessionSchema), ...errorResponses(400, 401, 403, 422, 429) },
+      response: { 200: t.ref(sessionSchema), ...t.errorResponses(400, 401, 403, 422, 429) },
     }),
     async (request, reply) => {
       // Login CSRF: another site must not sign a user in to a foreign account.
@@ -102,7 +97,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
     '/session',
     operation(withTokens('any', signedIn), 'readSession', 'Get the current session', {
       description: 'The user behind the cookie or token of the request, and when it expires.',
-      response: { 200: ref(sessionSchema), ...errorResponses(401) },
+      response: { 200: t.ref(sessionSchema), ...t.errorResponses(401) },
     }),
     async (request) => {
       const { id, is_instance_admin, token } = callerOf(request)
@@ -119,7 +114,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
     '/session',
     operation(withTokens('any', signedIn), 'closeSession', 'Sign out', {
       description: 'Ends the session at once, including its event streams, and clears the cookie.',
-      response: { 204: Type.Null(), ...errorResponses(401, 403) },
+      response: { 204: Type.Null(), ...t.errorResponses(401, 403) },
     }),
     async (request, reply) => {
       await signOut(db, callerOf(request), actorOf(request))

@@ -2,18 +2,18 @@ import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { described, Exactly, IntegerOrNull, namedObject, ref, TextOrNull } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import type { TokenLifetimes } from './sessions.ts'
 import type { StartedSession } from './start-session.ts'
 import { loadUser, userSchema } from './user-schema.ts'
 
 /** The response to a login of a program. */
-export const issuedTokens = Exactly(
+export const issuedTokens = t.Exactly(
   {
-    access_token: Type.String({ description: 'Send it as `Authorization: Bearer <access_token>`.' }),
+    access_token: t.Text('Send it as `Authorization: Bearer <access_token>`.'),
     token_type: Type.Literal('bearer', { description: 'Always `bearer`.' }),
-    expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
-    refresh_token: Type.String({ description: 'Works once; see POST /users/refresh-token.' }),
+    expires_in: t.Integer('Seconds until the access token expires.'),
+    refresh_token: t.Text('Works once; see POST /users/refresh-token.'),
   },
   { title: 'IssuedTokens' },
 )
@@ -22,12 +22,12 @@ const UNLESS_COOKIE =
   "Null when no tokens were issued: the caller was already signed in, or the request came from Gantry's own pages, which get the session cookie instead."
 
 /** The response to everything that signs somebody in by the way. */
-export const signedInSchema = namedObject('SignedIn', {
-  user: described(ref(userSchema), 'Who is signed in now.'),
-  access_token: TextOrNull({ description: UNLESS_COOKIE }),
-  token_type: TextOrNull({ enum: ['bearer', null], description: 'Null when no tokens were issued.' }),
-  expires_in: IntegerOrNull({ description: 'Seconds until the access token expires, or null.' }),
-  refresh_token: TextOrNull({ description: 'Works once; see POST /users/refresh-token. Or null.' }),
+export const signedInSchema = t.namedObject('SignedIn', {
+  user: t.described(t.ref(userSchema), 'Who is signed in now.'),
+  access_token: t.TextOrNull(UNLESS_COOKIE),
+  token_type: t.TextOrNull({ enum: ['bearer', null], description: 'Null when no tokens were issued.' }),
+  expires_in: t.IntegerOrNull('Seconds until the access token expires, or null.'),
+  refresh_token: t.TextOrNull('Works once; see POST /users/refresh-token. Or null.'),
 })
 
 const NO_TOKENS = { access_token: null, token_type: null, expires_in: null, refresh_token: null }

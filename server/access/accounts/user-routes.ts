@@ -5,16 +5,7 @@ import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { toApiError, unwrap } from '#platform/http/problems.ts'
-import {
-  described,
-  Exactly,
-  errorResponses,
-  Id,
-  namedObject,
-  ref,
-  TextOrNull,
-  Timestamp,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { listUsers, setUserActive } from './manage-users.ts'
 import { createPasswordReset, findPasswordReset, NOT_VALID, resetPassword } from './password-resets.ts'
 import { operation } from './session-routes.ts'
@@ -26,10 +17,10 @@ import { newPassword, userSchema } from './user-schema.ts'
 type UserRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
 /** What instance administrators see of an account. */
-export const userAccountSchema = namedObject('UserAccount', {
+export const userAccountSchema = t.namedObject('UserAccount', {
   ...userSchema.properties,
-  is_instance_admin: Type.Boolean({ description: 'May administer this installation of Gantry.' }),
-  last_sign_in_at: TextOrNull({ format: 'date-time', description: 'Null when they never signed in.' }),
+  is_instance_admin: t.Flag('May administer this installation of Gantry.'),
+  last_sign_in_at: t.TextOrNull({ format: 'date-time', description: 'Null when they never signed in.' }),
 })
 
 const linkToken = Type.String({
@@ -46,16 +37,17 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     '/users',
     operation(instanceAdmin, 'listUsers', 'List users', {
       description: 'Every account of this installation, newest first.',
-      querystring: Exactly({
+      querystring: t.Exactly({
         ...pageQuery,
-        'filter[email]': Type.Optional(
-          Type.String({ maxLength: 255, description: 'Only addresses that contain this text, in any case.' }),
-        ),
-        'filter[active]': Type.Optional(
-          Type.Boolean({ description: 'Only active or deactivated accounts.' }),
-        ),
+        ...t.optional({
+          'filter[email]': Type.String({
+            maxLength: 255,
+            description: 'Only addresses that contain this text, in any case.',
+          }),
+          'filter[active]': t.Flag('Only active or deactivated accounts.'),
+        }),
       }),
-      response: { 200: Type.Array(ref(userAccountSchema)), ...errorResponses(401, 403, 422) },
+      response: { 200: Type.Array(t.ref(userAccountSchema)), ...t.errorResponses(401, 403, 422) },
     }),
     async (request, reply) => {
       const page = pageOf(request.query)
@@ -71,11 +63,11 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     operation(instanceAdmin, 'changeUser', 'Activate or deactivate a user', {
       description:
         'Deactivating signs the user out at once, event streams included. Their personal access tokens and links are rejected until the account is activated again. One instance administrator must remain active.',
-      params: Exactly({ id: Id }),
-      body: Exactly({
-        active: Type.Boolean({ description: 'Whether the user may sign in and use tokens.' }),
+      params: t.Exactly({ id: t.Id }),
+      body: t.Exactly({
+        active: t.Flag('Whether the user may sign in and use tokens.'),
       }),
-      response: { 200: ref(userAccountSchema), ...errorResponses(400, 401, 403, 404, 409, 422) },
+      response: { 200: t.ref(userAccountSchema), ...t.errorResponses(400, 401, 403, 404, 409, 422) },
     }),
     async (request) => {
       const { params, body } = request
@@ -88,16 +80,16 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     operation(instanceAdmin, 'createPasswordReset', "Reset a user's password", {
       description:
         'Returns a link with which the user sets a new password. It is returned only in this response, works once, for one hour, and replaces earlier links. Ends all sessions of the user and revokes their personal access tokens.',
-      params: Exactly({ id: Id }),
+      params: t.Exactly({ id: t.Id }),
       response: {
-        201: Exactly(
+        201: t.Exactly(
           {
-            url: Type.String({ description: 'Send it to the user over a channel that you trust.' }),
-            expires_at: described(Timestamp, 'When the link stops working.'),
+            url: t.Text('Send it to the user over a channel that you trust.'),
+            expires_at: t.Time('When the link stops working.'),
           },
           { title: 'PasswordResetLink' },
         ),
-        ...errorResponses(401, 403, 404, 409, 422),
+        ...t.errorResponses(401, 403, 404, 409, 422),
       },
     }),
     async (request, reply) => {
@@ -111,16 +103,16 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     '/users/read-password-reset',
     operation(publicly, 'readPasswordReset', 'Check a password reset link', {
       description: 'The account that the link is for. Links that are unknown, used or expired are 422.',
-      body: Exactly({ token: linkToken }),
+      body: t.Exactly({ token: linkToken }),
       response: {
-        200: Exactly(
+        200: t.Exactly(
           {
-            email: Type.String({ description: 'The address of the account that the link is for.' }),
-            expires_at: described(Timestamp, 'When the link stops working.'),
+            email: t.Text('The address of the account that the link is for.'),
+            expires_at: t.Time('When the link stops working.'),
           },
           { title: 'PasswordReset' },
         ),
-        ...errorResponses(400, 403, 422),
+        ...t.errorResponses(400, 403, 422),
       },
     }),
     async (request) => {
@@ -134,8 +126,8 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     '/users/reset-password',
     operation(publicly, 'resetPassword', 'Set a new password', {
       description: 'With the token of a password reset link, which works once. Signs the user in.',
-      body: Exactly({ token: linkToken, password: newPassword }),
-      response: { 200: ref(signedInSchema), ...errorResponses(400, 403, 422) },
+      body: t.Exactly({ token: linkToken, password: newPassword }),
+      response: { 200: t.ref(signedInSchema), ...t.errorResponses(400, 403, 422) },
     }),
     async (request, reply) => {
       const client = clientOf(request, baseUrl())

@@ -1,19 +1,16 @@
 import { type Static, Type } from 'typebox'
 import type { Database } from '#platform/database/connect.ts'
-import { Exactly, idOf, named, timestamps } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
-export const userSchema = named(
-  'User',
-  Exactly({
-    id: idOf('user'),
-    name: Type.String({ description: 'The name of the user, for display.' }),
-    email: Type.String({ description: 'The email address, which the user signs in with.' }),
-    url_slug: Type.String({ description: 'Unique, derived from the name.' }),
-    language: Type.String({ description: 'The preferred language, as a BCP 47 tag such as `en`.' }),
-    active: Type.Boolean({ description: 'Whether the user may sign in and use tokens.' }),
-    ...timestamps,
-  }),
-)
+export const userSchema = t.namedObject('User', {
+  id: t.idOf('user'),
+  name: t.Text('The name of the user, for display.'),
+  email: t.Text('The email address, which the user signs in with.'),
+  url_slug: t.Text('Unique, derived from the name.'),
+  language: t.Text('The preferred language, as a BCP 47 tag such as `en`.'),
+  active: t.Flag('Whether the user may sign in and use tokens.'),
+  ...t.timestamps,
+})
 
 export const currentPassword = Type.String({
   minLength: 1,

@@ -6,7 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { type OutageKind, outageKind } from '#platform/database/outage-kinds.ts'
 import { ApiError, databaseAway, invalid, notFound } from '#platform/http/errors.ts'
 import { acceptsJson, namesType } from '#platform/http/requests.ts'
-import { errorResponses } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { createAdministratorCache } from './administrator-cache.ts'
 import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
 import { type ExpiredToken, findExpiredToken } from './expired-token.ts'
@@ -104,7 +104,7 @@ export function recordAccess(app: FastifyInstance): void {
     // Any route may lack a scope of the token.
     const { response } = (route.schema ?? {}) as { response?: object }
     if (access.kind !== 'public' && response)
-      route.schema = { ...route.schema, response: { ...errorResponses(403), ...response } }
+      route.schema = { ...route.schema, response: { ...t.errorResponses(403), ...response } }
   })
 }
 

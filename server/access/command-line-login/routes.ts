@@ -8,7 +8,7 @@ import { callerOf, isByCookie, publicly, signedIn, withTokens } from '#access/au
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { errorResponses, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { createAuthorization } from './authorizations.ts'
 import { exchangeCode } from './exchange.ts'
 import { authorizationInput, authorizationSchema, exchanged, exchangeInput } from './schemas.ts'
@@ -27,8 +27,8 @@ export const commandLineLoginRoutes: FastifyPluginAsyncTypebox<{ db: Database }>
         {
           description:
             'For the page `/app/authorize`, which `gantry login` opens. Requires the session cookie of a browser; tokens are rejected. The page then opens `redirect_uri` with `code` and the `state` it was given. POST /session/authorizations/token exchanges the code.',
-          body: ref(authorizationInput),
-          response: { 201: ref(authorizationSchema), ...errorResponses(400, 401, 403, 422, 429) },
+          body: t.ref(authorizationInput),
+          response: { 201: t.ref(authorizationSchema), ...t.errorResponses(400, 401, 403, 422, 429) },
         },
       ),
       onRequest: requireBrowser,
@@ -51,8 +51,8 @@ export const commandLineLoginRoutes: FastifyPluginAsyncTypebox<{ db: Database }>
     operation(publicly, 'exchangeLoginAuthorization', 'Exchange a code for a personal access token', {
       description:
         'The second half of `gantry login`. The token has every permission of the user who approved, expires after 90 days and is named `gantry on <name>`. A code works once: an attempt with a wrong verifier or redirect URI uses it up. Failures are throttled like failed logins.',
-      body: ref(exchangeInput),
-      response: { 201: exchanged, ...errorResponses(400, 422, 429) },
+      body: t.ref(exchangeInput),
+      response: { 201: exchanged, ...t.errorResponses(400, 422, 429) },
     }),
     async (request, reply) => {
       const outcome = await exchangeCode(db, request.body, actorOf(request))

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { issuedPersonalToken } from '#access/accounts/personal-token-schema.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import { described, Exactly, Name, namedObject, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])'
 
@@ -21,7 +21,7 @@ const redirectUri = Type.String({
 export const tokenNameOf = (name: string) => `gantry on ${name}`
 const MAX_NAME = 60 - tokenNameOf('').length
 
-export const authorizationInput = namedObject('LoginAuthorizationInput', {
+export const authorizationInput = t.namedObject('LoginAuthorizationInput', {
   redirect_uri: redirectUri,
   code_challenge: Type.String({
     pattern: '^[\\w-]{43}$',
@@ -29,17 +29,17 @@ export const authorizationInput = namedObject('LoginAuthorizationInput', {
     description: 'Base64url of the SHA-256 of the code verifier (PKCE, method S256).',
   }),
   name: {
-    ...Name(MAX_NAME),
+    ...t.Name(MAX_NAME),
     description: 'The machine that asks, as people call it. The token is named `gantry on <name>`.',
   },
 })
 
-export const authorizationSchema = namedObject('LoginAuthorization', {
-  code: Type.String({ description: 'Works once, for the command line that has the code verifier.' }),
+export const authorizationSchema = t.namedObject('LoginAuthorization', {
+  code: t.Text('Works once, for the command line that has the code verifier.'),
   expires_at: Type.String({ format: 'date-time', description: 'When the code expires: after two minutes.' }),
 })
 
-export const exchangeInput = namedObject('LoginExchangeInput', {
+export const exchangeInput = t.namedObject('LoginExchangeInput', {
   code: Type.String({ minLength: 1, maxLength: 512, description: 'The code that the browser brought.' }),
   code_verifier: Type.String({
     minLength: 43,
@@ -53,7 +53,7 @@ export const exchangeInput = namedObject('LoginExchangeInput', {
 
 export const loginSchemas = [authorizationInput, authorizationSchema, exchangeInput]
 
-export const exchanged = Exactly(
-  { ...issuedPersonalToken, user: described(ref(userSchema), 'Who approved the login.') },
+export const exchanged = t.Exactly(
+  { ...issuedPersonalToken, user: t.described(t.ref(userSchema), 'Who approved the login.') },
   { title: 'ExchangedLogin' },
 )

@@ -1,16 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { ApiError } from '#platform/http/errors.ts'
-import { Exactly } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import type { Purpose } from './attempts.ts'
 import type { Flow } from './flow.ts'
 
-export const destination = Exactly(
+export const destination = t.Exactly(
   {
-    url: Type.String({
-      description:
-        "For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so.",
-    }),
+    url: t.Text(
+      "For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so.",
+    ),
   },
   { title: 'BrowserDestination' },
 )

@@ -4,15 +4,7 @@ import { operation } from '#access/accounts/session-routes.ts'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, signedIn } from '#access/authorization/enforce.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import {
-  described,
-  Exactly,
-  errorResponses,
-  Id,
-  idOf,
-  Timestamp,
-  TimestampOrNull,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { begin, destination } from './begin.ts'
 import type { Flow } from './flow.ts'
 import { listIdentities, unlinkIdentity } from './identities.ts'
@@ -24,13 +16,13 @@ type IdentityRoutes = Pick<SignInDeps, 'db' | 'replaceRoles'> & {
   flow: Flow | null
 }
 
-const identity = Exactly(
+const identity = t.Exactly(
   {
-    id: idOf('identity'),
-    issuer: Type.String({ description: 'The identity provider.' }),
-    label: Type.String({ description: 'What the sign-in button calls it, or the host of the issuer.' }),
-    created_at: described(Timestamp, 'When it was linked.'),
-    last_used_at: described(TimestampOrNull, 'When it was last used to sign in; null: never.'),
+    id: t.idOf('identity'),
+    issuer: t.Text('The identity provider.'),
+    label: t.Text('What the sign-in button calls it, or the host of the issuer.'),
+    created_at: t.Time('When it was linked.'),
+    last_used_at: t.TimeOrNull('When it was last used to sign in; null: never.'),
   },
   { title: 'Identity' },
 )
@@ -46,7 +38,7 @@ export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
     '/users/me/identities',
     operation(signedIn, 'listIdentities', 'List linked identities', {
       description: 'What you can sign in with besides your password; the newest first.',
-      response: { 200: Type.Array(identity), ...errorResponses(401) },
+      response: { 200: Type.Array(identity), ...t.errorResponses(401) },
     }),
     async (request) => {
       const identities = await listIdentities(db, callerOf(request).id)
@@ -64,7 +56,7 @@ export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
     operation(signedIn, 'linkIdentity', 'Link an identity', {
       description:
         'Returns where to send the browser. Your identity at the provider can then sign in to your account. It must be the browser that this response goes to; it returns to `/app/account`, after a failure with `?problem=<code>` as for POST /session/oidc, or `sso_identity_taken`.',
-      response: { 200: destination, ...errorResponses(401, 403, 404, 429) },
+      response: { 200: destination, ...t.errorResponses(401, 403, 404, 429) },
     }),
     async (request, reply) => {
       const { id: userId, token } = callerOf(request)
@@ -77,8 +69,8 @@ export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
     operation(signedIn, 'unlinkIdentity', 'Unlink an identity', {
       description:
         'Roles that came from groups of the identity provider are revoked. Returns 409 for your only way to sign in.',
-      params: Exactly({ id: Id }),
-      response: { 204: Type.Null(), ...errorResponses(401, 403, 404, 409, 422) },
+      params: t.Exactly({ id: t.Id }),
+      response: { 204: Type.Null(), ...t.errorResponses(401, 403, 404, 409, 422) },
     }),
     async (request, reply) => {
       const [userId, actor] = [callerOf(request).id, actorOf(request)]

@@ -6,7 +6,7 @@ import { publicly } from '#access/authorization/enforce.ts'
 import { passesCsrfCheck } from '#access/authorization/session-cookie.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
 import { ApiError } from '#platform/http/errors.ts'
-import { Exactly, errorResponses } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { readAttemptCookie, writeAttemptCookie } from './attempt-cookie.ts'
 import type { Purpose } from './attempts.ts'
 import { begin, destination } from './begin.ts'
@@ -40,18 +40,18 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
     operation(publicly, 'readSignInOptions', 'List the ways to sign in', {
       description: 'What the sign-in page offers.',
       response: {
-        200: Exactly(
+        200: t.Exactly(
           {
-            password: Type.Boolean({ description: 'Email and password.' }),
+            password: t.Flag('Email and password.'),
             oidc: Type.Unsafe<{ label: string } | null>({
-              ...Exactly({ label: Type.String({ description: 'Text of the button.' }) }),
+              ...t.Exactly({ label: t.Text('Text of the button.') }),
               type: ['object', 'null'],
               description: 'Single sign-on with OpenID Connect; null when it is off.',
             }),
           },
           { title: 'SignInOptions' },
         ),
-        ...errorResponses(406),
+        ...t.errorResponses(406),
       },
     }),
     async () => ({ password: passwordLogin, oidc: settings && { label: settings.label } }),
@@ -62,7 +62,7 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
     operation(publicly, 'beginSingleSignOn', 'Sign in with single sign-on', {
       description:
         "For Gantry's own pages: requires the header `X-Gantry-Request: 1`, sets a cookie for this sign-in, and returns where to send the browser. Within ten minutes the provider sends it back to `/session/oidc/callback`, which signs in and redirects to `/app`, or to `/app/sign-in?problem=<code>`: `sso_unavailable`, `sso_rejected`, `sso_expired`, `sso_no_account` or `sso_email_taken`.",
-      body: Exactly({
+      body: t.Exactly({
         invitation_token: Type.Optional(
           Type.String({
             minLength: 1,
@@ -71,7 +71,7 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
           }),
         ),
       }),
-      response: { 200: destination, ...errorResponses(400, 403, 404, 422, 429) },
+      response: { 200: destination, ...t.errorResponses(400, 403, 404, 422, 429) },
     }),
     async (request, reply) => {
       // Login CSRF: another site must not sign a user in to a foreign account.

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { permissions } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { receptionOf } from '#manage/hooks/hook-columns.ts'
 import { validateIncoming } from '#manage/hooks/validate-hook.ts'
 import { incomingHookBody } from '#model/hooks/schemas.ts'
@@ -11,51 +12,43 @@ import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { parseJsonBody } from '#platform/http/json-body.ts'
 import { conflict, FieldErrors, type HttpProblem, toApiError, unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, ref, Uuid } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { loadHook } from './compiled-hook.ts'
 import { type DryRun, dryRun, dryRunSchema, signCall } from './dry-run.ts'
 import { readRecordedCall } from './recorded-call.ts'
 import type { Headers } from './sender-headers.ts'
 
+const operation = operationsOf('Hook requests')
+
 const { settings, trigger_when } = incomingHookBody.properties
 
-const dryRunBody = Exactly({
-  headers: Type.Optional(
-    Type.Record(
+const dryRunBody = t.Exactly({
+  ...t.optional({
+    headers: Type.Record(
       Type.String({ maxLength: 256 }),
       Type.String({ maxLength: 8192, description: 'The value of the header.' }),
       { description: 'The headers of the call; some senders put the event into one.' },
     ),
-  ),
-  body: Type.Optional(
-    Type.Unknown({ description: 'The payload, as JSON. Required unless you name a recorded call.' }),
-  ),
-  hook_request_id: Type.Optional(
-    Type.String({
+    body: t.Anything('The payload, as JSON. Required unless you name a recorded call.'),
+    hook_request_id: Type.String({
       format: 'uuid',
       description: 'A recorded call to this hook: evaluates its headers and body instead of given ones.',
     }),
-  ),
-  settings: Type.Optional(
-    Type.Unsafe<Static<typeof settings>>({
+    settings: Type.Unsafe<Static<typeof settings>>({
       ...settings,
       description:
         'Evaluates with these settings instead of the stored ones; validated as if they were saved.',
     }),
-  ),
-  trigger_when: Type.Optional(
-    Type.Unsafe<Static<typeof trigger_when>>({
+    trigger_when: Type.Unsafe<Static<typeof trigger_when>>({
       ...trigger_when,
       description:
         'Evaluates with these conditions instead of the stored ones; validated as if they were saved.',
     }),
-  ),
-  sign: Type.Optional(
-    Type.Boolean({
+    sign: Type.Boolean({
       default: false,
       description: "Sign the given body with the hook's secret, and return the call as `signed_call`.",
     }),
-  ),
+  }),
 })
 
 /** What Node supports and the types do not know yet. */
@@ -99,19 +92,14 @@ export const dryRunRoute: FastifyPluginAsyncTypebox<{ db: Database; box: SecretB
 
   app.post(
     '/hooks/incoming/:hook_id/dry-run',
-    {
-      config: { access: permissions('incoming hook', 'hook_id', 'hook:edit') },
-      schema: {
-        tags: ['Hook requests'],
-        operationId: 'dryRunHook',
-        summary: 'Show what a call would do, without doing it',
-        description:
-          'Evaluates a given payload, or that of a recorded call, with the hook as it is stored or with unsaved `settings` and `trigger_when`. Starts and records nothing. With `sign`, the response contains the call as its sender would sign it, to send it to the URL of the hook.',
-        params: Exactly({ hook_id: Uuid }),
-        body: dryRunBody,
-        response: { 200: ref(dryRunSchema), ...errorResponses(400, 401, 403, 404, 409, 422) },
-      },
-    },
+    operation(permissions('incoming hook', 'hook_id', 'hook:edit'), 'dryRunHook', {
+      summary: 'Show what a call would do, without doing it',
+      description:
+        'Evaluates a given payload, or that of a recorded call, with the hook as it is stored or with unsaved `settings` and `trigger_when`. Starts and records nothing. With `sign`, the response contains the call as its sender would sign it, to send it to the URL of the hook.',
+      params: t.Exactly({ hook_id: t.Uuid }),
+      body: dryRunBody,
+      response: { 200: t.ref(dryRunSchema), ...t.errorResponses(400, 401, 403, 404, 409, 422) },
+    }),
     async (request): Promise<DryRun> => {
       const { params, body } = request
       const errors = validateInput(body)

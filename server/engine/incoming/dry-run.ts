@@ -2,97 +2,78 @@ import { type Static, Type } from 'typebox'
 import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { chooseSource } from '#model/payload/choose-source.ts'
 import { type ConditionResult, describeUnmet } from '#model/payload/conditions.ts'
-import {
-  AnyObjectOrNull,
-  described,
-  Exactly,
-  idOf,
-  named,
-  namedObject,
-  refOrNull,
-  TextOrNull,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import { evaluateConditions, evaluatePayload, type PayloadVerdict } from './evaluate-call.ts'
 import type { Headers } from './sender-headers.ts'
 
-const signedCallSchema = namedObject('SignedCall', {
-  headers: Type.Record(Type.String(), Type.String({ description: 'The value of the header.' }), {
+const signedCallSchema = t.namedObject('SignedCall', {
+  headers: Type.Record(Type.String(), t.Text('The value of the header.'), {
     description: 'The given headers and those of the signature. Valid now: some schemes sign the time.',
   }),
-  body: Type.String({ description: 'Exactly what is signed: send it as it is.' }),
-  masked_header: TextOrNull({
-    description:
-      'The header that the sender fills with the secret itself (scheme `token`): replace its value before you send the call. Null when the headers are complete.',
-  }),
+  body: t.Text('Exactly what is signed: send it as it is.'),
+  masked_header: t.TextOrNull(
+    'The header that the sender fills with the secret itself (scheme `token`): replace its value before you send the call. Null when the headers are complete.',
+  ),
 })
 type SignedCall = Static<typeof signedCallSchema>
 
 const conditionResult = {
-  condition: Type.String({ description: 'What the condition is about: a path, or `header` and its name.' }),
-  met: Type.Boolean({ description: 'Whether the call meets it.' }),
-  reason: TextOrNull({ description: 'Why the call does not meet it, as a sentence; null when it does.' }),
+  condition: t.Text('What the condition is about: a path, or `header` and its name.'),
+  met: t.Flag('Whether the call meets it.'),
+  reason: t.TextOrNull('Why the call does not meet it, as a sentence; null when it does.'),
 }
 
-export const dryRunSchema = named(
-  'DryRun',
-  Exactly({
-    verdict: Type.String({ description: 'The outcome of a correctly signed call with this payload.' }),
-    message: Type.String({ description: 'The verdict as a sentence.' }),
-    errors: Type.Unsafe<Record<string, string[]> | null>({
-      type: ['object', 'null'],
-      additionalProperties: { type: 'array', items: { type: 'string' } },
-      description: 'Why variables cannot be read from the payload, by name; null when all can.',
-    }),
-    conditions: Type.Array(
-      Exactly({
-        ...conditionResult,
-        group: Type.Array(Exactly(conditionResult), {
-          description: 'The conditions of a group (`any_of`); empty for others.',
-        }),
-      }),
-      {
-        description:
-          'What becomes of each condition of the hook, in order; empty when the payload cannot be read. Values of the call are not shown.',
-      },
-    ),
-    variables: AnyObjectOrNull({
-      description:
-        'The variables that the hook reads from the payload, by name; null when nothing would run.',
-    }),
-    source: Type.Unsafe<{ source_type: string; source_ref: string } | null>({
-      type: ['object', 'null'],
-      description: 'What a deploy would use; null for other operations, and when nothing would run.',
-      additionalProperties: false,
-      required: ['source_type', 'source_ref'],
-      properties: {
-        source_type: { type: 'string', description: '`branch`, `tag` or `commit`.' },
-        source_ref: { type: 'string', description: 'The name of the branch or tag, or the commit hash.' },
-      },
-    }),
-    targets: Type.Array(
-      Exactly({
-        resource_id: idOf('server'),
-        resource_name: Type.String({ description: 'The name of the server.' }),
-        batch: Type.Integer({ description: 'Its batch, from 1; batches run one after another.' }),
-        steps: Type.Array(
-          Exactly({
-            order: Type.Integer({ description: 'Its position, from 1.' }),
-            name: Type.String({ description: 'The name of the step.' }),
-            description: TextOrNull({ description: 'What the step does; null without a description.' }),
-          }),
-          { description: 'The steps that would run there, in order.' },
-        ),
-      }),
-      { description: 'One per server that the run would use; empty when nothing would run.' },
-    ),
-    signed_call: described(
-      refOrNull(signedCallSchema),
-      'The call as its sender would sign it; null unless you asked for it with `sign`.',
-    ),
+export const dryRunSchema = t.namedObject('DryRun', {
+  verdict: t.Text('The outcome of a correctly signed call with this payload.'),
+  message: t.Text('The verdict as a sentence.'),
+  errors: Type.Unsafe<Record<string, string[]> | null>({
+    type: ['object', 'null'],
+    additionalProperties: { type: 'array', items: { type: 'string' } },
+    description: 'Why variables cannot be read from the payload, by name; null when all can.',
   }),
-)
+  conditions: t.List(
+    t.Exactly({
+      ...conditionResult,
+      group: t.List(t.Exactly(conditionResult), 'The conditions of a group (`any_of`); empty for others.'),
+    }),
+    'What becomes of each condition of the hook, in order; empty when the payload cannot be read. Values of the call are not shown.',
+  ),
+  variables: t.AnyObjectOrNull(
+    'The variables that the hook reads from the payload, by name; null when nothing would run.',
+  ),
+  source: Type.Unsafe<{ source_type: string; source_ref: string } | null>({
+    type: ['object', 'null'],
+    description: 'What a deploy would use; null for other operations, and when nothing would run.',
+    additionalProperties: false,
+    required: ['source_type', 'source_ref'],
+    properties: {
+      source_type: { type: 'string', description: '`branch`, `tag` or `commit`.' },
+      source_ref: { type: 'string', description: 'The name of the branch or tag, or the commit hash.' },
+    },
+  }),
+  targets: t.List(
+    t.Exactly({
+      resource_id: t.idOf('server'),
+      resource_name: t.Text('The name of the server.'),
+      batch: t.Integer('Its batch, from 1; batches run one after another.'),
+      steps: t.List(
+        t.Exactly({
+          order: t.Integer('Its position, from 1.'),
+          name: t.Text('The name of the step.'),
+          description: t.TextOrNull('What the step does; null without a description.'),
+        }),
+        'The steps that would run there, in order.',
+      ),
+    }),
+    'One per server that the run would use; empty when nothing would run.',
+  ),
+  signed_call: t.described(
+    t.refOrNull(signedCallSchema),
+    'The call as its sender would sign it; null unless you asked for it with `sign`.',
+  ),
+})
 
 export const dryRunSchemas = [signedCallSchema, dryRunSchema]
 export type DryRun = Static<typeof dryRunSchema>

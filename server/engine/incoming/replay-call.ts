@@ -1,16 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { type HttpProblem, unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
-import { Exactly, errorResponses, ref, Uuid } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { loadHook } from './compiled-hook.ts'
 import { evaluatePayload, recordOf } from './evaluate-call.ts'
 import type { StartedBy } from './insert-calls.ts'
 import { type ReceiveDeps, type Received, retryWhileStale, storeCall } from './receive-call.ts'
 import { readRecordedCall } from './recorded-call.ts'
 import { answerBody, callAnswerSchema, respond } from './respond.ts'
+
+const operation = operationsOf('Hook requests')
 
 type ReplayDeps = Pick<ReceiveDeps, 'groupCommit'> & { db: Database; box: SecretBox }
 
@@ -44,7 +47,7 @@ async function replayCall(
   })
 }
 
-type ReplayRoute = ReplayDeps & {
+export type ReplayRoute = ReplayDeps & {
   baseUrl: () => string
   /** Deliveries belong to another room; here they share a URL with calls. */
   replayDelivery: (
@@ -59,22 +62,18 @@ export const replayRoute: FastifyPluginAsyncTypebox<ReplayRoute> = async (
 ) => {
   app.post(
     '/hook-requests/:id/replay',
-    {
-      config: { access: permissions('hook request', 'id', 'replay'), bodyOptional: true },
-      schema: {
-        tags: ['Hook requests'],
-        operationId: 'replayHookRequest',
-        summary: 'Replay a call or a delivery',
-        description:
-          'A call starts a run with the current hook, attributed to you (`pipeline:run`); calls with a wrong signature cannot be replayed. A delivery is sent again immediately, with the same `webhook-id` (`hook:edit`).',
-        params: Exactly({ id: Uuid }),
-        response: {
-          200: { ...ref(callAnswerSchema), description: 'Nothing was started: ping, or unmet conditions' },
-          202: { ...ref(callAnswerSchema), description: 'Run started, or delivery queued' },
-          ...errorResponses(400, 401, 403, 404, 409, 415, 422, 503),
-        },
+    operation(permissions('hook request', 'id', 'replay'), 'replayHookRequest', {
+      summary: 'Replay a call or a delivery',
+      traits: { bodyOptional: true },
+      description:
+        'A call starts a run with the current hook, attributed to you (`pipeline:run`); calls with a wrong signature cannot be replayed. A delivery is sent again immediately, with the same `webhook-id` (`hook:edit`).',
+      params: t.Exactly({ id: t.Uuid }),
+      response: {
+        200: { ...t.ref(callAnswerSchema), description: 'Nothing was started: ping, or unmet conditions' },
+        202: { ...t.ref(callAnswerSchema), description: 'Run started, or delivery queued' },
+        ...t.errorResponses(400, 401, 403, 404, 409, 415, 422, 503),
       },
-    },
+    }),
     async (request, reply) => {
       const { id, name, email } = callerOf(request)
       if (scopeOf(request).hook_type === 'outgoing') {

@@ -4,42 +4,29 @@ import type { WaitedFor } from '#engine/waits/waits.ts'
 import { permalink } from '#model/actions/present.ts'
 import { describeUnmet } from '#model/payload/conditions.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
-import {
-  described,
-  Exactly,
-  idOrNullOf,
-  named,
-  TextOrNull,
-  UuidOrNull,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 import type { Received } from './receive-call.ts'
 
-export const callAnswerSchema = named(
-  'CallAnswer',
-  Exactly({
-    message: Type.String({ description: 'What happened, as a sentence.' }),
-    action_id: idOrNullOf('action', 'null when nothing was started'),
-    hook_request_id: described(UuidOrNull, 'The id of the record of the call; null without one.'),
-    url_web_permalink: TextOrNull({
-      format: 'uri',
-      description: 'The page of the action in the dashboard; null when nothing was started.',
-    }),
-    errors: Type.Null({ description: 'Always null: errors have another status.' }),
-    status: Type.Optional(
-      Word(Object.keys(STATUSES) as (keyof typeof STATUSES)[], {
-        description:
-          'The status of the action when waiting ended. Only in responses to calls with `Prefer: wait` that waited.',
-      }),
+export const callAnswerSchema = t.namedObject('CallAnswer', {
+  message: t.Text('What happened, as a sentence.'),
+  action_id: t.idOrNullOf('action', 'null when nothing was started'),
+  hook_request_id: t.described(t.UuidOrNull, 'The id of the record of the call; null without one.'),
+  url_web_permalink: t.TextOrNull({
+    format: 'uri',
+    description: 'The page of the action in the dashboard; null when nothing was started.',
+  }),
+  errors: Type.Null({ description: 'Always null: errors have another status.' }),
+  ...t.optional({
+    status: t.Word(
+      Object.keys(STATUSES) as (keyof typeof STATUSES)[],
+      'The status of the action when waiting ended. Only in responses to calls with `Prefer: wait` that waited.',
     ),
-    status_reason_code: Type.Optional(
-      Type.String({
-        description: 'The reason for `status`, for example `FAILED_TIMEOUT`. Present together with it.',
-      }),
+    status_reason_code: t.Text(
+      'The reason for `status`, for example `FAILED_TIMEOUT`. Present together with it.',
     ),
   }),
-)
+})
 
 /** Responds with 202 for a started run, 200 when nothing new was started; rejections are thrown. */
 export function respond(

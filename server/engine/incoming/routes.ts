@@ -2,14 +2,18 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { publicly } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { waitSecondsOf } from '#engine/waits/prefer.ts'
 import type { WaitedFor, Waits } from '#engine/waits/waits.ts'
 import { codeOf } from '#platform/database/error-code.ts'
-import { Exactly, errorResponses, ref, withHeaders } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
+import { dryRunSchemas } from './dry-run.ts'
+import { dryRunRoute } from './dry-run-route.ts'
 import { readBody } from './read-body.ts'
 import { type Received, type ReceiveOptions, receiveCall } from './receive-call.ts'
 import { createRejectionReport } from './rejection-report.ts'
+import { type ReplayRoute, replayRoute } from './replay-call.ts'
 import { callAnswerSchema, respond } from './respond.ts'
 
 declare module 'fastify' {
@@ -21,7 +25,9 @@ declare module 'fastify' {
   }
 }
 
-type IncomingRoutes = ReceiveOptions & { baseUrl: () => string; waits: Waits }
+type CallRoutes = ReceiveOptions & { baseUrl: () => string; waits: Waits }
+
+const operation = operationsOf('Hooks')
 
 const BYTES = 'application/octet-stream'
 
@@ -37,19 +43,14 @@ const callBody = {
       }),
     },
     'application/x-www-form-urlencoded': {
-      schema: Exactly(
-        { payload: Type.String({ description: 'The payload, as JSON.' }) },
-        { title: 'HookForm' },
-      ),
+      schema: t.Exactly({ payload: t.Text('The payload, as JSON.') }, { title: 'HookForm' }),
     },
   },
 }
 
 /** The public URL of hooks. It accepts any body as bytes: a signature is over bytes. */
-export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
-  app,
-  { baseUrl, waits, ...deps },
-) => {
+/** The calls themselves. */
+export const callRoutes: FastifyPluginAsyncTypebox<CallRoutes> = async (app, { baseUrl, waits, ...deps }) => {
   const { maxPayload } = deps
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(BYTES, (_request, stream, done) => readBody(stream, maxPayload, done))
@@ -87,21 +88,12 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
       bodyLimit: maxPayload,
       // The router limits the length of a token, and there is nothing else to validate.
       validatorCompiler: () => () => true,
-      config: {
-        access: publicly,
-        notJson: true,
-        waits: true,
-        reportsRejections: true,
-        requestBody: callBody,
-      },
-      schema: {
-        tags: ['Hooks'],
-        operationId: 'callHook',
+      ...operation(publicly, 'callHook', {
         summary: 'Call a hook to start its pipeline',
+        traits: { notJson: true, waits: true, reportsRejections: true, requestBody: callBody },
         description:
           'For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored or, with `Prefer: wait`, when it has ended.',
-        security: [],
-        params: Exactly({
+        params: t.Exactly({
           token: Type.String({
             maxLength: 512,
             description: 'The token in the URL of the hook, or the id of a hook that requires a secret.',
@@ -109,11 +101,11 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
         }),
         response: {
           200: {
-            ...ref(callAnswerSchema),
+            ...t.ref(callAnswerSchema),
             description: 'Nothing new was started: duplicate, ping, or unmet conditions',
           },
-          202: withHeaders(
-            { ...ref(callAnswerSchema), description: 'Run started' },
+          202: t.withHeaders(
+            { ...t.ref(callAnswerSchema), description: 'Run started' },
             {
               'X-Gantry-Action-Id': {
                 type: 'integer',
@@ -121,9 +113,9 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
               },
             },
           ),
-          ...errorResponses(400, 403, 404, 409, 413, 415, 422, 429, 503),
+          ...t.errorResponses(400, 403, 404, 409, 413, 415, 422, 429, 503),
         },
-      },
+      }),
     },
     async (request, reply) => {
       const { token } = request.params
@@ -167,3 +159,11 @@ export const incomingRoutes: FastifyPluginAsyncTypebox<IncomingRoutes> = async (
     return waited
   }
 }
+
+/** What users do with hooks and their calls. */
+export const incomingRoutes: FastifyPluginAsyncTypebox<ReplayRoute> = async (app, deps) => {
+  await app.register(dryRunRoute, deps)
+  await app.register(replayRoute, deps)
+}
+
+export const incomingSchemas = [callAnswerSchema, ...dryRunSchemas]

@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
 import { callerOf, permissions, scopeOf, tokenOf, withTokens } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { cancelAction } from '#engine/scheduling/cancel.ts'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
@@ -20,7 +21,7 @@ import { isOutage } from '#platform/database/outages.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
-import { Exactly, emptyBody, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { type PlanChangesDeps, planChanges } from './plan-changes.ts'
 import { planPipeline } from './plan-run.ts'
 import { runBody, runPlanSchema } from './schemas.ts'
@@ -34,9 +35,9 @@ export type RunRoutes = RunDeps &
     onMoves?: OnMoves
   }
 
-const tags = ['Actions']
-const params = Exactly({ id: Id })
-const planQuery = Exactly({
+const operation = operationsOf('Actions')
+const params = t.Exactly({ id: t.Id })
+const planQuery = t.Exactly({
   include: Type.Optional(
     Type.Literal('changes', {
       description:
@@ -44,7 +45,7 @@ const planQuery = Exactly({
     }),
   ),
 })
-const problems = errorResponses(400, 401, 403, 404, 409, 415, 422, 503)
+const problems = t.errorResponses(400, 401, 403, 404, 409, 415, 422, 503)
 
 export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps) => {
   const readRun = createRunReader(deps)
@@ -55,18 +56,14 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
 
   app.post(
     '/pipelines/:id/actions',
-    {
-      config: { access: permissions('pipeline', 'id', 'pipeline:run'), bodyOptional: true, waits: true },
-      schema: {
-        tags,
-        operationId: 'runPipeline',
-        summary: 'Run a pipeline',
-        description: 'Returns the action as it starts or, with `Prefer: wait`, when it has ended.',
-        params,
-        body: runBody,
-        response: { 201: ref(actionSchema), ...problems },
-      },
-    },
+    operation(permissions('pipeline', 'id', 'pipeline:run'), 'runPipeline', {
+      summary: 'Run a pipeline',
+      traits: { bodyOptional: true, waits: true },
+      description: 'Returns the action as it starts or, with `Prefer: wait`, when it has ended.',
+      params,
+      body: runBody,
+      response: { 201: t.ref(actionSchema), ...problems },
+    }),
     async (request, reply) => {
       const outcome = await runPipeline(deps, request.params.id, request.body, requesterOf(request))
       return showStarted(request, reply.code(201), unwrap(outcome).actionId)
@@ -75,23 +72,16 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
 
   app.post(
     '/pipelines/:id/plan',
-    {
-      config: {
-        access: withTokens('run', permissions('pipeline', 'id', 'pipeline:view')),
-        bodyOptional: true,
-      },
-      schema: {
-        tags,
-        operationId: 'planPipeline',
-        summary: 'Preview a run',
-        description:
-          'Takes the same body as a run and applies the same checks, but starts nothing. Returns the targets, in batches, with their steps.',
-        params,
-        querystring: planQuery,
-        body: runBody,
-        response: { 200: ref(runPlanSchema), ...problems },
-      },
-    },
+    operation(withTokens('run', permissions('pipeline', 'id', 'pipeline:view')), 'planPipeline', {
+      summary: 'Preview a run',
+      traits: { bodyOptional: true },
+      description:
+        'Takes the same body as a run and applies the same checks, but starts nothing. Returns the targets, in batches, with their steps.',
+      params,
+      querystring: planQuery,
+      body: runBody,
+      response: { 200: t.ref(runPlanSchema), ...problems },
+    }),
     async (request) => {
       const { plan, deploy } = unwrap(
         await planPipeline(deps.db, request.params.id, request.body, { seesActions: seesActions(request) }),
@@ -111,19 +101,15 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
 
   app.post(
     '/actions/:id/retry',
-    {
-      config: { access: permissions('action', 'id', 'pipeline:run'), bodyOptional: true, waits: true },
-      schema: {
-        tags,
-        operationId: 'retryAction',
-        summary: 'Retry an action',
-        description:
-          'Starts a new action with the same servers, variables and commit, and the current steps of the pipeline. The original action must have ended. Returns the new one as it starts or, with `Prefer: wait`, when it has ended.',
-        params,
-        body: emptyBody,
-        response: { 201: ref(actionSchema), ...problems },
-      },
-    },
+    operation(permissions('action', 'id', 'pipeline:run'), 'retryAction', {
+      summary: 'Retry an action',
+      traits: { bodyOptional: true, waits: true },
+      description:
+        'Starts a new action with the same servers, variables and commit, and the current steps of the pipeline. The original action must have ended. Returns the new one as it starts or, with `Prefer: wait`, when it has ended.',
+      params,
+      body: t.emptyBody,
+      response: { 201: t.ref(actionSchema), ...problems },
+    }),
     async (request, reply) => {
       const outcome = await retryAction(deps, request.params.id, requesterOf(request))
       return showStarted(request, reply.code(201), unwrap(outcome).actionId)
@@ -132,19 +118,15 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
 
   app.post(
     '/actions/:id/cancel',
-    {
-      config: { access: permissions('action', 'id', 'pipeline:run'), bodyOptional: true },
-      schema: {
-        tags,
-        operationId: 'cancelAction',
-        summary: 'Cancel an action',
-        description:
-          'Targets that have not started end immediately; running steps are stopped. Returns the current state of the action.',
-        params,
-        body: emptyBody,
-        response: { 202: ref(actionSchema), ...problems },
-      },
-    },
+    operation(permissions('action', 'id', 'pipeline:run'), 'cancelAction', {
+      summary: 'Cancel an action',
+      traits: { bodyOptional: true },
+      description:
+        'Targets that have not started end immediately; running steps are stopped. Returns the current state of the action.',
+      params,
+      body: t.emptyBody,
+      response: { 202: t.ref(actionSchema), ...problems },
+    }),
     async (request, reply) => {
       const { id } = request.params
       const caller = callerOf(request)

@@ -4,64 +4,39 @@ import { serverResourceSchema } from '#model/actions/summary-schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
 import { stepCommandFields } from '#model/pipelines/schemas.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
-import {
-  AnyObject,
-  described,
-  Exactly,
-  Id,
-  idOf,
-  idOrNullOf,
-  named,
-  namedObject,
-  ref,
-  refOrNull,
-  TextOrNull,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
-export const runBody = Exactly(
+export const runBody = t.Exactly(
   {
-    servers: Type.Optional(
-      Type.Array(Id, {
+    ...t.optional({
+      servers: Type.Array(t.Id, {
         minItems: 1,
         maxItems: 10_000,
         uniqueItems: true,
         description: 'Ids of servers of the pipeline. Default: all of them.',
       }),
-    ),
-    type: Type.Optional(
-      Word(['deploy', 'redeploy', 'rollback'] as const, {
-        description:
-          'Deploy pipelines only. `redeploy` deploys the commit that is live on the servers again, `rollback` returns to the newest release before it, or to `release_name`. Default: `deploy`.',
-      }),
-    ),
-    release_name: Type.Optional(
-      Type.String({
+      type: t.Word(
+        ['deploy', 'redeploy', 'rollback'] as const,
+        'Deploy pipelines only. `redeploy` deploys the commit that is live on the servers again, `rollback` returns to the newest release before it, or to `release_name`. Default: `deploy`.',
+      ),
+      release_name: Type.String({
         minLength: 1,
         maxLength: 64,
         description:
           'For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or it is not known what is live on one of them.',
       }),
-    ),
-    rollback_from: Type.Optional(
-      described(
-        Id,
+      rollback_from: t.described(
+        t.Id,
         'For a rollback: the run to undo, an action of the application. If it is live on none of the servers, nothing is started: 409 `nothing_to_roll_back`. Default: whatever is live.',
       ),
-    ),
-    source_type: Type.Optional(
-      Word(['branch', 'tag', 'commit'] as const, { description: 'For a deploy. Default: `branch`.' }),
-    ),
-    source_ref: Type.Optional(
-      Type.String({
+      source_type: t.Word(['branch', 'tag', 'commit'] as const, 'For a deploy. Default: `branch`.'),
+      source_ref: Type.String({
         minLength: 1,
         maxLength: 1_024,
         description: "For a deploy. Default: the application's default branch.",
       }),
-    ),
-    trigger_comment: Type.Optional(Type.String({ maxLength: 255, description: 'The reason for the run.' })),
-    variables: Type.Optional(
-      Type.Record(
+      trigger_comment: Type.String({ maxLength: 255, description: 'The reason for the run.' }),
+      variables: Type.Record(
         Type.String(),
         Type.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'], items: {} }),
         {
@@ -70,7 +45,7 @@ export const runBody = Exactly(
             'Available to the steps as `GANTRY_VAR_<NAME>`. The same rules apply as for names of hook variables; values are limited to 64 KiB.',
         },
       ),
-    ),
+    }),
   },
   {
     title: 'RunRequest',
@@ -78,80 +53,77 @@ export const runBody = Exactly(
 )
 
 const source = {
-  type: Type.String({ description: '`deploy`, `redeploy` or `rollback`.' }),
-  source_type: TextOrNull({ description: 'What `source_ref` names: `branch`, `tag` or `commit`.' }),
-  source_ref: TextOrNull({ description: 'The branch, tag or commit.' }),
-  repository: TextOrNull({ description: 'The repository of the application.' }),
-  commit_hash: TextOrNull({ description: 'The hash of the commit; null when it is resolved at the start.' }),
-  release_name: TextOrNull({ description: 'The release to return to; null unless it is a rollback.' }),
+  type: t.Text('`deploy`, `redeploy` or `rollback`.'),
+  source_type: t.TextOrNull('What `source_ref` names: `branch`, `tag` or `commit`.'),
+  source_ref: t.TextOrNull('The branch, tag or commit.'),
+  repository: t.TextOrNull('The repository of the application.'),
+  commit_hash: t.TextOrNull('The hash of the commit; null when it is resolved at the start.'),
+  release_name: t.TextOrNull('The release to return to; null unless it is a rollback.'),
 }
 
-const rollbackReleaseSchema = namedObject('RollbackRelease', {
-  release_name: Type.String({ description: 'The name of the release.' }),
-  commit_hash: TextOrNull({ description: 'The full hash of its commit; null when it is not known.' }),
-  commit_message: TextOrNull({
-    description: 'The commit message; null when unknown, and for callers without `action:view`.',
-  }),
-  action_id: idOrNullOf(
+const rollbackReleaseSchema = t.namedObject('RollbackRelease', {
+  release_name: t.Text('The name of the release.'),
+  commit_hash: t.TextOrNull('The full hash of its commit; null when it is not known.'),
+  commit_message: t.TextOrNull(
+    'The commit message; null when unknown, and for callers without `action:view`.',
+  ),
+  action_id: t.idOrNullOf(
     'action that made it live, or, of the release to return to, made it',
     'null for callers without `action:view`',
   ),
 })
 
-const rollbackSchema = namedObject('PlannedRollback', {
-  from: described(
-    refOrNull(rollbackReleaseSchema),
+const rollbackSchema = t.namedObject('PlannedRollback', {
+  from: t.described(
+    t.refOrNull(rollbackReleaseSchema),
     'What is live on the servers; null when they have different live releases, or it is not known what one of them serves.',
   ),
-  to: described(ref(rollbackReleaseSchema), 'What would be live instead.'),
+  to: t.described(t.ref(rollbackReleaseSchema), 'What would be live instead.'),
 })
 
 /** What a run would do. */
-export const runPlanSchema = named(
-  'RunPlan',
-  Exactly({
-    targets: Type.Array(
-      Exactly({
-        resource_type: Word(['server'] as const, { description: 'The kind of resource: always `server`.' }),
-        resource_id: idOf('server'),
-        resource_data: described(ref(serverResourceSchema), 'The server that the target would run on.'),
-        batch: Type.Integer({ minimum: 1, description: 'Its batch, from 1; batches run one after another.' }),
-        steps: Type.Array(
-          Exactly({
-            order: Type.Integer({ minimum: 1, description: 'Its position, from 1.' }),
-            name: Type.String({ description: 'The name of the step.' }),
-            description: TextOrNull({ description: 'What the step does; null without a description.' }),
-            built_in: Type.Boolean({ description: 'Whether it is one of the steps that every deploy has.' }),
-            ...stepCommandFields,
-          }),
-          { description: 'The steps that would run there, in order.' },
-        ),
-      }),
-      { description: 'One per server that the run would use.' },
-    ),
-    source: Type.Unsafe<Static<TObject<typeof source>> | null>({
-      ...Exactly(source),
-      type: ['object', 'null'],
-      description:
-        'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
+export const runPlanSchema = t.namedObject('RunPlan', {
+  targets: t.List(
+    t.Exactly({
+      resource_type: t.Word(['server'] as const, 'The kind of resource: always `server`.'),
+      resource_id: t.idOf('server'),
+      resource_data: t.described(t.ref(serverResourceSchema), 'The server that the target would run on.'),
+      batch: Type.Integer({ minimum: 1, description: 'Its batch, from 1; batches run one after another.' }),
+      steps: t.List(
+        t.Exactly({
+          order: Type.Integer({ minimum: 1, description: 'Its position, from 1.' }),
+          name: t.Text('The name of the step.'),
+          description: t.TextOrNull('What the step does; null without a description.'),
+          built_in: t.Flag('Whether it is one of the steps that every deploy has.'),
+          ...stepCommandFields,
+        }),
+        'The steps that would run there, in order.',
+      ),
     }),
-    rollback: described(refOrNull(rollbackSchema), 'What a rollback would undo; null for other runs.'),
-    would_wait: Type.Unsafe<ReasonCode | null>({
-      type: ['string', 'null'],
-      description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',
-    }),
-    would_wait_human_readable: TextOrNull({
-      description: '`would_wait` in words, for display; null when it would start immediately.',
-    }),
-    comparisons: Type.Unsafe<ReleaseComparison[] | null>({
-      type: ['array', 'null'],
-      items: ref(releaseComparisonSchema),
-      description:
-        'With `include=changes`, for a deploy: what would ship to each server, compared with what is live there; `unknown_until_fetched` when the commit is not known yet. Otherwise null, also for callers without the permissions `pipeline:run` and `action:view` there, and when too many plans are compared at the same time.',
-    }),
-    variables: AnyObject({ description: 'The variables of the run, by name.' }),
+    'One per server that the run would use.',
+  ),
+  source: Type.Unsafe<Static<TObject<typeof source>> | null>({
+    ...t.Exactly(source),
+    type: ['object', 'null'],
+    description:
+      'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
   }),
-)
+  rollback: t.described(t.refOrNull(rollbackSchema), 'What a rollback would undo; null for other runs.'),
+  would_wait: Type.Unsafe<ReasonCode | null>({
+    type: ['string', 'null'],
+    description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',
+  }),
+  would_wait_human_readable: t.TextOrNull(
+    '`would_wait` in words, for display; null when it would start immediately.',
+  ),
+  comparisons: Type.Unsafe<ReleaseComparison[] | null>({
+    type: ['array', 'null'],
+    items: t.ref(releaseComparisonSchema),
+    description:
+      'With `include=changes`, for a deploy: what would ship to each server, compared with what is live there; `unknown_until_fetched` when the commit is not known yet. Otherwise null, also for callers without the permissions `pipeline:run` and `action:view` there, and when too many plans are compared at the same time.',
+  }),
+  variables: t.AnyObject('The variables of the run, by name.'),
+})
 
 export const runSchemas = [rollbackReleaseSchema, rollbackSchema, runPlanSchema]
 

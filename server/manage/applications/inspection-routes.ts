@@ -1,11 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf, requiring } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { ApiError, unavailable } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { errorResponses, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { type InspectDeps, inspectSource } from './inspect-repository.ts'
 import { inspectionBody, inspectionSchema } from './inspection-schemas.ts'
 import { createSlots } from './inspection-slots.ts'
+
+const operation = operationsOf('Applications')
 
 export const inspectionRoutes: FastifyPluginAsyncTypebox<InspectDeps> = async (app, deps) => {
   const slots = createSlots({ perProcess: 4, perUser: 2 })
@@ -14,18 +17,13 @@ export const inspectionRoutes: FastifyPluginAsyncTypebox<InspectDeps> = async (a
 
   app.post(
     '/repositories/inspect',
-    {
-      config: { access: requiring('application:add') },
-      schema: {
-        tags: ['Applications'],
-        operationId: 'inspectRepository',
-        summary: 'Inspect a repository',
-        description:
-          'What an application with this repository could be like: its branches, and the language and commands that its files suggest. Credential and address follow the rules for creating an application. Stores nothing, runs nothing of the repository, and answers within about 20 seconds. A repository that cannot be reached is a valid result: 200 with `reachable` false, a `problem` and a message.',
-        body: inspectionBody,
-        response: { 200: ref(inspectionSchema), ...errorResponses(401, 403, 404, 422, 429, 503) },
-      },
-    },
+    operation(requiring('application:add'), 'inspectRepository', {
+      summary: 'Inspect a repository',
+      description:
+        'What an application with this repository could be like: its branches, and the language and commands that its files suggest. Credential and address follow the rules for creating an application. Stores nothing, runs nothing of the repository, and answers within about 20 seconds. A repository that cannot be reached is a valid result: 200 with `reachable` false, a `problem` and a message.',
+      body: inspectionBody,
+      response: { 200: t.ref(inspectionSchema), ...t.errorResponses(401, 403, 404, 422, 429, 503) },
+    }),
     async (request, reply) => {
       const caller = callerOf(request)
       const release = slots.acquire(caller.id)

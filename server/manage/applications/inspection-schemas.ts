@@ -1,16 +1,16 @@
 import { type Static, Type } from 'typebox'
-import { Exactly, Id, namedObject, TextOrNull } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { LANGUAGES } from './detected.ts'
 import { applicationBody } from './schemas.ts'
 
 const { repository, credential_id } = applicationBody.properties
 
-export const inspectionBody = Exactly(
+export const inspectionBody = t.Exactly(
   {
     repository,
     credential_id,
     environment_id: Type.Integer({
-      ...Id,
+      ...t.Id,
       description: 'Where the application would be added. Requires `application:add` there.',
     }),
   },
@@ -36,36 +36,35 @@ const PROBLEMS = [
   'other',
 ] as const
 
-export const inspectionSchema = namedObject('RepositoryInspection', {
-  reachable: Type.Boolean({ description: 'Whether Gantry can list the branches.' }),
+export const inspectionSchema = t.namedObject('RepositoryInspection', {
+  reachable: t.Flag('Whether Gantry can list the branches.'),
   problem: Type.Unsafe<(typeof PROBLEMS)[number] | null>({
     anyOf: [{ type: 'string', enum: [...PROBLEMS] }, { type: 'null' }],
     description:
       'Why the repository cannot be reached or, when `reachable` is true, why its files could not be read. `authentication`: the credential is missing, or is not accepted. `moved`: the host redirects to another URL. `forbidden_address`: Gantry may not connect there. `unsafe`: git rejects its contents. `storage`: Gantry has no space for it. Null: no problem.',
   }),
-  message: Type.String({ description: 'The result in a sentence.' }),
-  branches: Type.Array(Type.String(), {
-    description: 'The default branch first, then by name; at most 200.',
-  }),
-  more_branches: Type.Boolean({ description: 'Whether there are more branches than these.' }),
-  default_branch: TextOrNull({ description: 'Null when the repository has no branches.' }),
+  message: t.Text('The result in a sentence.'),
+  branches: t.List(Type.String(), 'The default branch first, then by name; at most 200.'),
+  more_branches: t.Flag('Whether there are more branches than these.'),
+  default_branch: t.TextOrNull('Null when the repository has no branches.'),
   language: Type.Unsafe<(typeof LANGUAGES)[number] | null>({
     anyOf: [{ type: 'string', enum: [...LANGUAGES] }, { type: 'null' }],
     description: 'What the files of the default branch suggest; null: unknown. For `programming_language`.',
   }),
-  framework: TextOrNull({ description: 'Such as `nextjs`, `laravel` or `rails`; null: unknown.' }),
-  engine_version: TextOrNull({
-    description: 'The version of the language that the repository requires, in its own words; null: any.',
-  }),
-  package_manager: TextOrNull({ description: 'Such as `npm`, `composer` or `bundler`; null: unknown.' }),
-  install_dependencies_command: TextOrNull({
-    description: 'A usual command for such a repository; null: none is needed, or none is known.',
-  }),
-  build_command: TextOrNull({
-    description: 'A usual command for such a repository; null: none is needed, or none is known.',
-  }),
-  shared_paths: Type.Array(Type.String(), {
-    description: 'Files and folders that releases of such an application usually share.',
-  }),
+  framework: t.TextOrNull('Such as `nextjs`, `laravel` or `rails`; null: unknown.'),
+  engine_version: t.TextOrNull(
+    'The version of the language that the repository requires, in its own words; null: any.',
+  ),
+  package_manager: t.TextOrNull('Such as `npm`, `composer` or `bundler`; null: unknown.'),
+  install_dependencies_command: t.TextOrNull(
+    'A usual command for such a repository; null: none is needed, or none is known.',
+  ),
+  build_command: t.TextOrNull(
+    'A usual command for such a repository; null: none is needed, or none is known.',
+  ),
+  shared_paths: t.List(
+    Type.String(),
+    'Files and folders that releases of such an application usually share.',
+  ),
 })
 export type RepositoryInspection = Static<typeof inspectionSchema>

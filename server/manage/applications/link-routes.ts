@@ -4,10 +4,10 @@ import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { Exactly, emptyBody, errorResponses, Id } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { type Pair, setLink } from './manage-links.ts'
 
-const params = Exactly({ id: Id, child_id: Id })
+const params = t.Exactly({ id: t.Id, child_id: t.Id })
 type Ids = { id: number; child_id: number }
 
 /** The same link, addressed from either side. */
@@ -37,7 +37,7 @@ const CHANGES = [
     summary: 'Link an application and a server',
     description:
       'From the next run on, the application is deployed to the server. Both must be in the same environment. Requires `application:edit` and `server:run`; only instance administrators can link a local server. Does nothing if they are already linked.',
-    body: { body: emptyBody },
+    body: { body: t.emptyBody },
     errors: [400, 401, 403, 404, 415, 422],
   },
   {
@@ -66,7 +66,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (ap
           description,
           params,
           ...body,
-          response: { 204: Type.Null(), ...errorResponses(...errors) },
+          response: { 204: Type.Null(), ...t.errorResponses(...errors) },
         },
         handler: async (request, reply) => {
           const by = { actor: actorOf(request), caller: callerOf(request) }

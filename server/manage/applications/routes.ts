@@ -3,9 +3,10 @@ import { permissions } from '#access/authorization/enforce.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import { cascadeQuery } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import type { InspectDeps } from './inspect-repository.ts'
 import { inspectionRoutes } from './inspection-routes.ts'
+import { inspectionSchema } from './inspection-schemas.ts'
 import { linkRoutes } from './link-routes.ts'
 import { changeApplication, createApplication, removeApplication } from './manage-applications.ts'
 import {
@@ -14,7 +15,13 @@ import {
   listApplications,
   presentApplications,
 } from './read-applications.ts'
-import { applicationBody, applicationChange, applicationRecordSchema } from './schemas.ts'
+import {
+  applicationBody,
+  applicationChange,
+  applicationRecordSchema,
+  applicationVariableSchema,
+  linkedResourceSchema,
+} from './schemas.ts'
 import { variableRoutes } from './variable-routes.ts'
 
 export type ApplicationRoutes = EmbedDeps & InspectDeps & { box: SecretBox }
@@ -67,8 +74,15 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
     access: permissions('application', 'id', 'application:remove'),
     description:
       'Deletes its variables; its runs, and its files on servers, remain. Returns 409 while it has pipelines or is linked to servers. With `cascade`, these are removed too, along with the hooks of the pipelines, which requires `pipeline:remove` and `hook:remove`. Never removed while a run is unfinished.',
-    query: cascadeQuery,
+    query: t.cascadeQuery,
     errors: [409],
     run: (trx, call) => removeApplication(trx, call, call.params.id, call),
   })
 }
+
+export const applicationSchemas = [
+  linkedResourceSchema,
+  applicationRecordSchema,
+  applicationVariableSchema,
+  inspectionSchema,
+]

@@ -1,103 +1,88 @@
 import { type Static, Type } from 'typebox'
 import { applicationSchema } from '#model/actions/schemas.ts'
 import { healthCheckInput, healthCheckOrNull } from '#model/pipelines/health-check.ts'
-import {
-  Exactly,
-  IntegerOrNull,
-  idOf,
-  Name,
-  namedObject,
-  ref,
-  TextOrNull,
-  timestamps,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 const command = (description: string) =>
-  Type.Optional(TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
+  Type.Optional(t.TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
 
 const SUBMODULES = ['fetch', 'ignore'] as const
 
-export const linkedResourceSchema = namedObject('LinkedResource', {
-  resource_type: Word(['server'] as const, { description: 'The kind of resource: always `server`.' }),
-  resource_id: idOf('server'),
+export const linkedResourceSchema = t.namedObject('LinkedResource', {
+  resource_type: t.Word(['server'] as const, 'The kind of resource: always `server`.'),
+  resource_id: t.idOf('server'),
 })
 export type LinkedResource = Static<typeof linkedResourceSchema>
 
 const fields = {
-  name: Name(255, 'The name of the application.'),
+  name: t.Name(255, 'The name of the application.'),
   repository: Type.String({
     minLength: 1,
     maxLength: 2_048,
     description:
       'An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators.',
   }),
-  default_branch: Type.Optional(
-    Type.String({
+  ...t.optional({
+    default_branch: Type.String({
       minLength: 1,
       maxLength: 1_024,
       default: 'main',
       description: 'The branch that a deploy takes when none is named.',
     }),
-  ),
-  programming_language: Type.Optional(
-    TextOrNull({ maxLength: 60, description: 'The language, such as `nodejs` or `php`; for display.' }),
-  ),
-  engine_version: Type.Optional(
-    TextOrNull({ maxLength: 60, description: 'The version of the language or runtime; for display.' }),
-  ),
-  framework: Type.Optional(
-    TextOrNull({ maxLength: 60, description: 'The framework, such as `nextjs` or `laravel`; for display.' }),
-  ),
-  root_directory: Type.Optional(
-    TextOrNull({
+    programming_language: t.TextOrNull({
+      maxLength: 60,
+      description: 'The language, such as `nodejs` or `php`; for display.',
+    }),
+    engine_version: t.TextOrNull({
+      maxLength: 60,
+      description: 'The version of the language or runtime; for display.',
+    }),
+    framework: t.TextOrNull({
+      maxLength: 60,
+      description: 'The framework, such as `nextjs` or `laravel`; for display.',
+    }),
+    root_directory: t.TextOrNull({
       maxLength: 255,
       description: 'The folder to deploy, relative to the repository; null: the whole repository.',
     }),
-  ),
+  }),
   install_dependencies_command: command('Runs in every new release.'),
   build_command: command('Runs after dependencies are installed.'),
-  shared_paths: Type.Optional(
-    Type.Array(Type.String({ maxLength: 256 }), {
+  ...t.optional({
+    shared_paths: Type.Array(Type.String({ maxLength: 256 }), {
       maxItems: 100,
       description: 'Shared by all releases: `storage/` is a folder, `.env` a file.',
     }),
-  ),
-  deployments_keep: Type.Optional(
-    Type.Integer({
+    deployments_keep: Type.Integer({
       minimum: 1,
       maximum: 100,
       default: 5,
       description: 'How many releases to keep on each server.',
     }),
-  ),
-  submodules: Type.Optional(
-    Word(SUBMODULES, {
+    submodules: t.Word(SUBMODULES, {
       default: 'fetch',
       description:
         'What happens to the submodules of the repository: `fetch` deploys their files, `ignore` leaves their folders empty and says so in the log.',
     }),
-  ),
+  }),
   health_check: healthCheckInput(
     'How every deploy checks a new release once it is live, before old releases are removed; null: not at all.',
   ),
-  credential_id: Type.Optional(
-    IntegerOrNull({
+  ...t.optional({
+    credential_id: t.IntegerOrNull({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
       description: 'Gives access to the source; from the same organization. Requires `credential:run`.',
     }),
-  ),
-  linked_resources: Type.Optional(
-    Type.Array(ref(linkedResourceSchema), {
+    linked_resources: Type.Array(t.ref(linkedResourceSchema), {
       maxItems: 1_000,
       uniqueItems: true,
       description: 'Servers of the same environment to deploy to. Requires `server:run`.',
     }),
-  ),
+  }),
 }
 
-export const applicationBody = Exactly(fields)
+export const applicationBody = t.Exactly(fields)
 export type ApplicationBody = Static<typeof applicationBody>
 
 /** Each field that is given replaces what is stored. */
@@ -106,25 +91,23 @@ export const applicationChange = Type.Partial(applicationBody, {
 })
 export type ApplicationChange = Static<typeof applicationChange>
 
-export const applicationRecordSchema = namedObject('ApplicationRecord', {
+export const applicationRecordSchema = t.namedObject('ApplicationRecord', {
   ...applicationSchema.properties,
-  folder: Type.String({
-    description: 'Its folder below the root directory of its servers; never changes.',
-  }),
-  shared_paths: Type.Array(Type.String(), {
-    description: 'Shared by all releases: `storage/` is a folder, `.env` a file.',
-  }),
-  submodules: Word(SUBMODULES, {
-    description: 'Whether the files of submodules are deployed, or their folders left empty.',
-  }),
+  folder: t.Text('Its folder below the root directory of its servers; never changes.'),
+  shared_paths: t.List(Type.String(), 'Shared by all releases: `storage/` is a folder, `.env` a file.'),
+  submodules: t.Word(
+    SUBMODULES,
+    'Whether the files of submodules are deployed, or their folders left empty.',
+  ),
   health_check: healthCheckOrNull('How every deploy checks a new release once it is live; null: not at all.'),
-  linked_resources: Type.Array(ref(linkedResourceSchema), {
-    description: 'The servers that it is deployed to; empty for callers without `server:view`.',
-  }),
+  linked_resources: t.List(
+    t.ref(linkedResourceSchema),
+    'The servers that it is deployed to; empty for callers without `server:view`.',
+  ),
 })
 export type ApplicationView = Static<typeof applicationRecordSchema>
 
-export const variableBody = Exactly({
+export const variableBody = t.Exactly({
   name: Type.String({
     pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
     'x-hint': 'must begin with a letter or _, then letters, digits or _, at most 64 characters',
@@ -146,19 +129,11 @@ export const variableChange = Type.Partial(variableBody, {
 })
 export type VariableChange = Static<typeof variableChange>
 
-export const applicationVariableSchema = namedObject('ApplicationVariable', {
-  id: idOf('variable'),
-  name: Type.String({ description: 'The name of the environment variable.' }),
-  value: Type.String({
-    description: 'The value; `********` when hidden, and for callers without `application:edit`.',
-  }),
-  hidden: Type.Boolean({ description: 'Whether the value is never returned, and masked in logs.' }),
-  ...timestamps,
+export const applicationVariableSchema = t.namedObject('ApplicationVariable', {
+  id: t.idOf('variable'),
+  name: t.Text('The name of the environment variable.'),
+  value: t.Text('The value; `********` when hidden, and for callers without `application:edit`.'),
+  hidden: t.Flag('Whether the value is never returned, and masked in logs.'),
+  ...t.timestamps,
 })
 export type ApplicationVariable = Static<typeof applicationVariableSchema>
-
-export const applicationRoomSchemas = [
-  linkedResourceSchema,
-  applicationRecordSchema,
-  applicationVariableSchema,
-]

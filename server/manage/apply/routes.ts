@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions, publicly, signedIn } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { ApiError, notFound } from '#platform/http/errors.ts'
-import { AnyObject, Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { type ApplyDeps, applyDocument, presentApplied } from './apply-document.ts'
 import { createEditorSchema } from './editor-schema.ts'
 import { exportDocument } from './export-document.ts'
@@ -11,7 +12,7 @@ import { describeProblems, type Problem } from './problems.ts'
 import { type ReadInput, readInput } from './read-input.ts'
 import { APPLY_BODY_LIMIT, type ApplyBody, appliedSchema, applyBody, MAX_DOCUMENT_BYTES } from './schemas.ts'
 
-const tags = ['Projects']
+const operation = operationsOf('Projects')
 
 type Input = Extract<ReadInput, { kind: 'input' }>
 
@@ -20,16 +21,13 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
     '/apply',
     {
       bodyLimit: APPLY_BODY_LIMIT,
-      config: { access: signedIn },
-      schema: {
-        tags,
-        operationId: 'apply',
+      ...operation(signedIn, 'apply', {
         summary: 'Apply a project document',
         description:
           'Applies everything or nothing, in one transaction. Each change requires the permissions of its own route; missing ones are listed with 403. Idempotent: applying a document again changes nothing. Errors come with line and column. Removes nothing without `prune`; with it, returns 409 while runs of what would be removed are unfinished.',
         body: applyBody,
-        response: { 200: ref(appliedSchema), ...errorResponses(400, 401, 403, 409, 413, 415, 422) },
-      },
+        response: { 200: t.ref(appliedSchema), ...t.errorResponses(400, 401, 403, 409, 413, 415, 422) },
+      }),
     },
     async (request) => {
       const input = read(request.body)
@@ -41,24 +39,20 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
 
   app.get(
     '/organizations/:id/export',
-    {
-      config: { access: permissions('organization', 'id', 'organization:edit'), notJson: true },
-      schema: {
-        tags,
-        operationId: 'exportProject',
-        summary: 'Export a project as a document',
-        description:
-          'YAML for `POST /apply`, limited to what you may view. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are left out, and a generated key is `generate: true`. Returns 409 `ambiguous_names` when several pipelines of one resource, or several hooks of one pipeline, have the same name: a document could contain only one of them.',
-        params: Exactly({ id: Id }),
-        querystring: Exactly({
-          project: Type.String({ minLength: 1, maxLength: 255, description: 'The name of the project.' }),
-        }),
-        response: {
-          200: { description: 'The document', content: { 'application/yaml': { schema: Type.String() } } },
-          ...errorResponses(401, 403, 404, 409, 422),
-        },
+    operation(permissions('organization', 'id', 'organization:edit'), 'exportProject', {
+      summary: 'Export a project as a document',
+      traits: { notJson: true },
+      description:
+        'YAML for `POST /apply`, limited to what you may view. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are left out, and a generated key is `generate: true`. Returns 409 `ambiguous_names` when several pipelines of one resource, or several hooks of one pipeline, have the same name: a document could contain only one of them.',
+      params: t.Exactly({ id: t.Id }),
+      querystring: t.Exactly({
+        project: Type.String({ minLength: 1, maxLength: 255, description: 'The name of the project.' }),
+      }),
+      response: {
+        200: { description: 'The document', content: { 'application/yaml': { schema: Type.String() } } },
+        ...t.errorResponses(401, 403, 404, 409, 422),
       },
-    },
+    }),
     async (request, reply) => {
       const { params, query } = request
       const exported = await exportDocument(deps.db, deps.box, callerOf(request), params.id, query.project)
@@ -76,17 +70,12 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
   const editorSchema = createEditorSchema()
   app.get(
     '/gantry.schema.json',
-    {
-      config: { access: publicly, compress: true },
-      schema: {
-        tags,
-        operationId: 'readDocumentSchema',
-        summary: 'JSON Schema of gantry.yaml, for editors',
-        description: 'Editors complete and check a `gantry.yaml` with it.',
-        security: [],
-        response: { 200: AnyObject(), ...errorResponses(406, 422) },
-      },
-    },
+    operation(publicly, 'readDocumentSchema', {
+      summary: 'JSON Schema of gantry.yaml, for editors',
+      traits: { compress: true },
+      description: 'Editors complete and check a `gantry.yaml` with it.',
+      response: { 200: t.AnyObject(), ...t.errorResponses(406, 422) },
+    }),
     async () => editorSchema,
   )
 }

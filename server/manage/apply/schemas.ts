@@ -6,7 +6,7 @@ import { environmentBody, organizationBody, projectBody } from '#manage/organiza
 import { serverBody } from '#manage/servers/schemas.ts'
 import { incomingHookBody, outgoingHookBody } from '#model/hooks/schemas.ts'
 import { pipelineBody, stepBody } from '#model/pipelines/schemas.ts'
-import { described, Exactly, idOf, named, ref, TextOrNull, Uuid, Word } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 const MAX_VALUES = 500
 export const MAX_DOCUMENT_BYTES = 1024 * 1024
@@ -37,16 +37,16 @@ function ByName<Entry extends TSchema>(name: TSchema, entry: Entry, description?
 
 const resourceName = Type.String({ minLength: 1, maxLength: 255 })
 const credential = Type.Optional(
-  TextOrNull({ minLength: 1, maxLength: 255, description: 'The name of a credential; null for none.' }),
+  t.TextOrNull({ minLength: 1, maxLength: 255, description: 'The name of a credential; null for none.' }),
 )
 
-const credentialEntry = Exactly(fieldsOf(credentialBody, 'name'))
+const credentialEntry = t.Exactly(fieldsOf(credentialBody, 'name'))
 
-const stepEntry = Exactly({
+const stepEntry = t.Exactly({
   ...fieldsOf(stepBody, 'command', 'trigger_after'),
   command: Type.Optional(stepBody.properties.command),
   trigger_after: Type.Optional(
-    TextOrNull({
+    t.TextOrNull({
       minLength: 1,
       maxLength: 255,
       description:
@@ -65,14 +65,14 @@ function needs(field: string, schema: object = {}) {
   return { required: [field], properties: { [field]: schema } }
 }
 
-const outgoingEntry = Exactly(
+const outgoingEntry = t.Exactly(
   { ...fieldsOf(outgoingHookBody, 'name', 'credential_id'), credential },
   NEEDS_URL,
 )
 
 const hooks = Type.Optional(
-  Exactly({
-    incoming: ByName(incomingHookBody.properties.name, Exactly(fieldsOf(incomingHookBody, 'name'))),
+  t.Exactly({
+    incoming: ByName(incomingHookBody.properties.name, t.Exactly(fieldsOf(incomingHookBody, 'name'))),
     outgoing: ByName(outgoingHookBody.properties.name, outgoingEntry),
   }),
 )
@@ -89,7 +89,7 @@ const runAfter = Type.Unsafe<string | { application?: string; server?: string; p
     'The name of a pipeline of the same application or server, or `{application: shop, pipeline: Deploy}` for one of another.',
 })
 
-const pipelineEntry = Exactly({
+const pipelineEntry = t.Exactly({
   ...fieldsOf(pipelineBody, 'name', 'run_after'),
   run_after: Type.Optional(Type.Array(runAfter, { maxItems: 100, uniqueItems: true })),
   steps: Type.Optional(
@@ -103,7 +103,7 @@ const pipelineEntry = Exactly({
 
 const pipelines = ByName(pipelineBody.properties.name, pipelineEntry)
 
-const serverEntry = Exactly({ ...fieldsOf(serverBody, 'name', 'credential_id'), credential, pipelines })
+const serverEntry = t.Exactly({ ...fieldsOf(serverBody, 'name', 'credential_id'), credential, pipelines })
 
 const variableEntry = Type.Unsafe<string | { value: string; hidden?: boolean }>({
   type: ['string', 'object'],
@@ -114,7 +114,7 @@ const variableEntry = Type.Unsafe<string | { value: string; hidden?: boolean }>(
   description: 'The value, or `{value, hidden}`.',
 })
 
-const applicationEntry = Exactly({
+const applicationEntry = t.Exactly({
   ...fieldsOf(applicationBody, 'name', 'credential_id', 'linked_resources'),
   credential,
   servers: Type.Optional(
@@ -128,14 +128,14 @@ const applicationEntry = Exactly({
   pipelines,
 })
 
-const environmentEntry = Exactly({
+const environmentEntry = t.Exactly({
   ...fieldsOf(environmentBody, 'name'),
   servers: ByName(serverBody.properties.name, serverEntry),
   applications: ByName(applicationBody.properties.name, applicationEntry),
 })
 
 /** A `gantry.yaml`. An omitted field keeps its stored value. */
-export const documentSchema = Exactly({
+export const documentSchema = t.Exactly({
   organization: Type.String({
     ...organizationBody.properties.name,
     description: 'The name, or the `url_slug` if several organizations have that name.',
@@ -145,10 +145,10 @@ export const documentSchema = Exactly({
   environments: ByName(environmentBody.properties.name, environmentEntry),
 })
 
-export const applyBody = Exactly({
+export const applyBody = t.Exactly({
   document: Type.String({ minLength: 1, description: 'The document: YAML 1.2 or JSON, at most 1 MiB.' }),
-  values: Type.Optional(
-    Type.Unsafe<Record<string, string>>({
+  ...t.optional({
+    values: Type.Unsafe<Record<string, string>>({
       type: 'object',
       maxProperties: MAX_VALUES,
       propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', 'x-hint': 'has an invalid name' },
@@ -156,17 +156,16 @@ export const applyBody = Exactly({
       writeOnly: true,
       description: `Values for the \`\${NAME}\` placeholders of the document. Never returned.`,
     }),
-  ),
-  dry_run: Type.Optional(
-    Type.Boolean({ default: false, description: 'Reports what would change without changing anything.' }),
-  ),
-  prune: Type.Optional(
-    Type.Boolean({
+    dry_run: Type.Boolean({
+      default: false,
+      description: 'Reports what would change without changing anything.',
+    }),
+    prune: Type.Boolean({
       default: false,
       description:
         'Removes resources of the project that the document does not list. Credentials belong to the organization and are kept.',
     }),
-  ),
+  }),
 })
 
 export const RESOURCE_KINDS = [
@@ -182,70 +181,57 @@ export const RESOURCE_KINDS = [
   'hook',
 ] as const
 
-export const appliedChangeSchema = named(
-  'AppliedChange',
-  Exactly({
-    verb: Word(['create', 'change', 'delete'], { description: 'What happens to the resource.' }),
-    type: Word(RESOURCE_KINDS, { description: 'The kind of resource.' }),
-    name: Type.String({ description: 'The name of the resource.' }),
-    path: Type.String({ description: 'Its path in the document: `environments.production.servers.web-1`.' }),
-    fields: Type.Array(
-      Exactly({
-        field: Type.String({ description: 'The name of the field.' }),
-        before: Type.Unknown({
-          description: 'The value before. Null for a new resource; `********` for secrets.',
-        }),
-        after: Type.Unknown({
-          description: 'The value after. `********` for secrets and for anything filled in from `values`.',
-        }),
-      }),
-      { description: 'The fields that differ.' },
-    ),
-  }),
-)
+export const appliedChangeSchema = t.namedObject('AppliedChange', {
+  verb: t.Word(['create', 'change', 'delete'], 'What happens to the resource.'),
+  type: t.Word(RESOURCE_KINDS, 'The kind of resource.'),
+  name: t.Text('The name of the resource.'),
+  path: t.Text('Its path in the document: `environments.production.servers.web-1`.'),
+  fields: t.List(
+    t.Exactly({
+      field: t.Text('The name of the field.'),
+      before: t.Anything('The value before. Null for a new resource; `********` for secrets.'),
+      after: t.Anything('The value after. `********` for secrets and for anything filled in from `values`.'),
+    }),
+    'The fields that differ.',
+  ),
+})
 
-export const appliedSchema = named(
-  'Applied',
-  Exactly({
-    dry_run: Type.Boolean({ description: 'Whether the changes were only computed.' }),
-    changes: Type.Array(ref(appliedChangeSchema), {
-      description: 'What changed, or would change: in document order, removals last.',
+export const appliedSchema = t.namedObject('Applied', {
+  dry_run: t.Flag('Whether the changes were only computed.'),
+  changes: t.List(
+    t.ref(appliedChangeSchema),
+    'What changed, or would change: in document order, removals last.',
+  ),
+  summary: t.Exactly(
+    {
+      create: t.Integer('How many resources are created.'),
+      change: t.Integer('How many resources are changed.'),
+      delete: t.Integer('How many resources are removed.'),
+    },
+    { description: 'The changes, counted.' },
+  ),
+  secrets: t.List(
+    t.Exactly({
+      path: t.Text('The path of the hook in the document.'),
+      secret: t.TextOrNull('Its secret; null when it has none.'),
+      url: t.TextOrNull('The URL to call; null for outgoing hooks.'),
     }),
-    summary: Exactly(
-      {
-        create: Type.Integer({ description: 'How many resources are created.' }),
-        change: Type.Integer({ description: 'How many resources are changed.' }),
-        delete: Type.Integer({ description: 'How many resources are removed.' }),
-      },
-      { description: 'The changes, counted.' },
-    ),
-    secrets: Type.Array(
-      Exactly({
-        path: Type.String({ description: 'The path of the hook in the document.' }),
-        secret: TextOrNull({ description: 'Its secret; null when it has none.' }),
-        url: TextOrNull({ description: 'The URL to call; null for outgoing hooks.' }),
-      }),
-      { description: 'Secrets of the hooks that were created. They are returned only once.' },
-    ),
-    stopped_hooks: Type.Array(
-      Exactly({
-        hook_id: described(Uuid, 'The id of the hook.'),
-        name: Type.String({ description: 'The name of the hook.' }),
-        pipeline_id: idOf('pipeline that it belongs to'),
-        origins: Type.Array(Type.String({ description: 'An origin.' }), {
-          description: "Where it sends the token, outside of the credential's provider.",
-        }),
-      }),
-      {
-        description:
-          'Active hooks that can no longer send, because the document sets `token_targets` of a credential to `provider`; those that you can view.',
-      },
-    ),
-    unused_values: Type.Array(Type.String(), {
-      description: 'Names in `values` that the document does not use.',
+    'Secrets of the hooks that were created. They are returned only once.',
+  ),
+  stopped_hooks: t.List(
+    t.Exactly({
+      hook_id: t.described(t.Uuid, 'The id of the hook.'),
+      name: t.Text('The name of the hook.'),
+      pipeline_id: t.idOf('pipeline that it belongs to'),
+      origins: t.List(
+        t.Text('An origin.'),
+        "Where it sends the token, outside of the credential's provider.",
+      ),
     }),
-  }),
-)
+    'Active hooks that can no longer send, because the document sets `token_targets` of a credential to `provider`; those that you can view.',
+  ),
+  unused_values: t.List(Type.String(), 'Names in `values` that the document does not use.'),
+})
 
 export type GantryDocument = Static<typeof documentSchema>
 export type ServerEntry = Static<typeof serverEntry>

@@ -1,10 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { sharedByAll } from '#access/authorization/enforce.ts'
-import { errorResponses, ref } from '#platform/http/schemas.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
+import * as t from '#platform/http/schemas.ts'
 import { RECEIVERS } from './receivers.ts'
 import { receiverSchema, senderSchema } from './schemas.ts'
 import { SENDERS } from './senders.ts'
+
+const operation = operationsOf('Hooks')
 
 const LISTS = [
   {
@@ -28,20 +31,15 @@ export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
   for (const { name, operationId, summary, of, entries } of LISTS) {
     app.get(
       `/catalog/${name}`,
-      {
-        config: { access: sharedByAll },
-        schema: {
-          tags: ['Hooks'],
-          operationId,
-          summary,
-          description:
-            'Each with what to enter there, what to ask for, and the hook to create. The whole list, in the order of the guide.',
-          response: {
-            200: Type.Array(ref<typeof senderSchema | typeof receiverSchema>(of)),
-            ...errorResponses(401),
-          },
+      operation(sharedByAll, operationId, {
+        summary,
+        description:
+          'Each with what to enter there, what to ask for, and the hook to create. The whole list, in the order of the guide.',
+        response: {
+          200: Type.Array(t.ref<typeof senderSchema | typeof receiverSchema>(of)),
+          ...t.errorResponses(401),
         },
-      },
+      }),
       async () => [...entries],
     )
   }

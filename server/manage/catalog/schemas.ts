@@ -2,16 +2,16 @@
 // each of them needs. Pages, the command line and the guides take them from here.
 import { type Static, Type } from 'typebox'
 import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
-import { Exactly, namedObject, TextOrNull } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
-const fieldSchema = Exactly({
-  name: Type.String({ description: 'The name in placeholders: `branch` for `<branch>`.' }),
-  label: Type.String({ description: 'The name to show to people.' }),
-  description: Type.String({ description: 'What to enter, and what happens without it.' }),
-  required: Type.Boolean({ description: 'Whether the hook does not work without a value.' }),
-  default_value: TextOrNull({ description: 'The value to suggest; null: none.' }),
-  example: TextOrNull({ description: 'What a value looks like; null when the default value shows it.' }),
-  hidden: Type.Boolean({ description: 'Whether the value is a secret: do not echo it.' }),
+const fieldSchema = t.Exactly({
+  name: t.Text('The name in placeholders: `branch` for `<branch>`.'),
+  label: t.Text('The name to show to people.'),
+  description: t.Text('What to enter, and what happens without it.'),
+  required: t.Flag('Whether the hook does not work without a value.'),
+  default_value: t.TextOrNull('The value to suggest; null: none.'),
+  example: t.TextOrNull('What a value looks like; null when the default value shows it.'),
+  hidden: t.Flag('Whether the value is a secret: do not echo it.'),
 })
 export type CatalogField = Static<typeof fieldSchema>
 
@@ -19,21 +19,21 @@ const PLACEHOLDERS =
   '`<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value.'
 
 const common = {
-  code: Type.String({ description: 'Identifies the entry; never changes.' }),
-  name: Type.String({ description: 'The name of the service.' }),
-  description: Type.String({ description: 'What the hook does, and what to know about the service.' }),
-  instructions: Type.String({
-    description:
-      'What to do at the service, one step per line, as plain text. `<url>` and `<secret>` stand for those of the hook.',
-  }),
-  fields: Type.Array(fieldSchema, { description: 'What to ask for.' }),
+  code: t.Text('Identifies the entry; never changes.'),
+  name: t.Text('The name of the service.'),
+  description: t.Text('What the hook does, and what to know about the service.'),
+  instructions: t.Text(
+    'What to do at the service, one step per line, as plain text. `<url>` and `<secret>` stand for those of the hook.',
+  ),
+  fields: t.List(fieldSchema, 'What to ask for.'),
 }
 
-export const senderSchema = namedObject('CatalogSender', {
+export const senderSchema = t.namedObject('CatalogSender', {
   ...common,
-  events: Type.Array(Type.String({ description: 'The name of an event, as the service shows it.' }), {
-    description: 'The events to select at the service; empty when there is nothing to select.',
-  }),
+  events: t.List(
+    t.Text('The name of an event, as the service shows it.'),
+    'The events to select at the service; empty when there is nothing to select.',
+  ),
   secret_source: Type.Unsafe<'gantry' | 'sender' | null>({
     type: ['string', 'null'],
     enum: ['gantry', 'sender', null],
@@ -48,16 +48,14 @@ export const senderSchema = namedObject('CatalogSender', {
 })
 export type Sender = Static<typeof senderSchema>
 
-export const receiverSchema = namedObject('CatalogReceiver', {
+export const receiverSchema = t.namedObject('CatalogReceiver', {
   ...common,
-  uses_access_token: Type.Boolean({
-    description:
-      "Whether the hook sends the token of the application's credential. To save such a hook you need `credential:run`.",
-  }),
-  credential_provider: TextOrNull({
-    description:
-      "With a preset: the provider of the credential that it needs, as `credential_id` or as the application's. Null otherwise.",
-  }),
+  uses_access_token: t.Flag(
+    "Whether the hook sends the token of the application's credential. To save such a hook you need `credential:run`.",
+  ),
+  credential_provider: t.TextOrNull(
+    "With a preset: the provider of the credential that it needs, as `credential_id` or as the application's. Null otherwise.",
+  ),
   hook: Type.Unsafe<OutgoingHookBody>({
     type: 'object',
     additionalProperties: true,

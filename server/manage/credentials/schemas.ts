@@ -1,17 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { credentialSchema as shownInActions } from '#model/actions/schemas.ts'
-import {
-  described,
-  Exactly,
-  Id,
-  idOf,
-  Name,
-  namedObject,
-  TextOrNull,
-  Timestamp,
-  Uuid,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 export const CREDENTIAL_PROVIDERS = [
   'github',
@@ -26,28 +15,22 @@ export const CREDENTIAL_PROVIDERS = [
 export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
 
 const fields = {
-  name: Name(255, 'The name of the credential.'),
-  provider_code: Word(CREDENTIAL_PROVIDERS, {
-    description: 'What it gives access to. Cannot be changed later.',
-  }),
-  base_url: Type.Optional(
-    TextOrNull({
+  name: t.Name(255, 'The name of the credential.'),
+  provider_code: t.Word(CREDENTIAL_PROVIDERS, 'What it gives access to. Cannot be changed later.'),
+  ...t.optional({
+    base_url: t.TextOrNull({
       maxLength: 2048,
       description:
         'The URL of a self-hosted instance: required for `gitea` and `git`, optional for the others with a token. The token is sent only to this host, so changing it requires the token again.',
     }),
-  ),
-  username: Type.Optional(
-    TextOrNull({
+    username: t.TextOrNull({
       minLength: 1,
       maxLength: 255,
       pattern: '^[^\\s:\\x00-\\x1f\\x7f-\\x9f]+$',
       'x-hint': 'must not contain spaces or colons',
       description: 'For `git` and `bitbucket`: the username that goes with the token.',
     }),
-  ),
-  token: Type.Optional(
-    TextOrNull({
+    token: t.TextOrNull({
       minLength: 1,
       maxLength: 4096,
       pattern: '^[\\x21-\\x7e]+$',
@@ -56,32 +39,23 @@ const fields = {
       description:
         'The access token. Never returned. Null, or absent on creation: public repositories only. Required for `slack` and `discord`: the token of a bot.',
     }),
-  ),
-  private_key: Type.Optional(
-    Type.String({
+    private_key: Type.String({
       minLength: 1,
       maxLength: 20_000,
       writeOnly: true,
       description:
         'The private key, for `ssh`: in OpenSSH or PEM format, without a passphrase. Never returned.',
     }),
-  ),
-  generate: Type.Optional(
-    Type.Boolean({
-      description:
-        'For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half.',
-    }),
-  ),
-  active: Type.Optional(Type.Boolean({ default: true, description: 'Whether it may be used.' })),
-  token_targets: Type.Optional(
-    Word(['anywhere', 'provider'] as const, {
+    generate: t.Flag(
+      'For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half.',
+    ),
+    active: Type.Boolean({ default: true, description: 'Whether it may be used.' }),
+    token_targets: t.Word(['anywhere', 'provider'] as const, {
       default: 'anywhere',
       description:
         'Where outgoing hooks may send its token as `application.source_provider.access_token`: to any allowed address, or only to the origins of its provider and its `base_url`. `credential.access_token` always goes only there.',
     }),
-  ),
-  ssh_hosts: Type.Optional(
-    Type.Array(
+    ssh_hosts: Type.Array(
       Type.String({
         minLength: 1,
         maxLength: 255,
@@ -95,10 +69,10 @@ const fields = {
           'For `github`, `gitlab` and `gitea`: other hosts under which its repositories are known, such as the SSH host of the service. Hooks that report on commits send its token only if the repository is at the host of the credential or at one of these.',
       },
     ),
-  ),
+  }),
 }
 
-export const credentialBody = Exactly(fields)
+export const credentialBody = t.Exactly(fields)
 export type CredentialBody = Static<typeof credentialBody>
 
 /** Each field that is given replaces what is stored. */
@@ -107,7 +81,7 @@ export const credentialChange = Type.Partial(credentialBody, {
 })
 export type CredentialChange = Static<typeof credentialChange>
 
-export const stopHooksQuery = Exactly({
+export const stopHooksQuery = t.Exactly({
   stop_hooks: Type.Optional(
     Type.Boolean({
       default: false,
@@ -117,74 +91,65 @@ export const stopHooksQuery = Exactly({
   ),
 })
 
-export const credentialRecordSchema = namedObject('CredentialRecord', {
+export const credentialRecordSchema = t.namedObject('CredentialRecord', {
   ...shownInActions.properties,
-  base_url: TextOrNull({ description: 'The URL of a self-hosted instance; null: that of the provider.' }),
-  username: TextOrNull({ description: 'The username that goes with the token; null when it needs none.' }),
-  token_targets: Word(['anywhere', 'provider'] as const, {
-    description:
-      'Where outgoing hooks may send its token. `GANTRY_TOKEN_TARGETS=provider` limits the tokens of all credentials, whatever this says.',
-  }),
-  ssh_hosts: Type.Array(Type.String({ description: 'A host, in lower case.' }), {
-    description: 'Other hosts under which its repositories are known.',
-  }),
-  public_key: TextOrNull({
-    description:
-      'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. Null for tokens.',
-  }),
-  public_key_fingerprint: TextOrNull({ description: 'The fingerprint of the public key; null for tokens.' }),
-  used_by: Type.Array(
-    Exactly({
-      resource_type: Word(['application', 'server'] as const, { description: 'The kind of resource.' }),
-      resource_id: Type.Integer({ ...Id, description: 'The id of the resource.' }),
-      name: Type.String({ description: 'The name of the resource.' }),
-    }),
-    { description: 'The applications and servers that use it, as far as you may see them.' },
+  base_url: t.TextOrNull('The URL of a self-hosted instance; null: that of the provider.'),
+  username: t.TextOrNull('The username that goes with the token; null when it needs none.'),
+  token_targets: t.Word(
+    ['anywhere', 'provider'] as const,
+    'Where outgoing hooks may send its token. `GANTRY_TOKEN_TARGETS=provider` limits the tokens of all credentials, whatever this says.',
   ),
-  used_by_hooks: Type.Array(
-    Exactly({
-      hook_id: described(Uuid, 'The id of the hook.'),
-      name: Type.String({ description: 'The name of the hook.' }),
-      pipeline_id: idOf('pipeline that it belongs to'),
+  ssh_hosts: t.List(t.Text('A host, in lower case.'), 'Other hosts under which its repositories are known.'),
+  public_key: t.TextOrNull(
+    'For SSH keys: the line for `authorized_keys`, or for the deploy keys of a repository. Null for tokens.',
+  ),
+  public_key_fingerprint: t.TextOrNull('The fingerprint of the public key; null for tokens.'),
+  used_by: t.List(
+    t.Exactly({
+      resource_type: t.Word(['application', 'server'] as const, 'The kind of resource.'),
+      resource_id: Type.Integer({ ...t.Id, description: 'The id of the resource.' }),
+      name: t.Text('The name of the resource.'),
     }),
-    { description: 'The outgoing hooks that name it as `credential_id`, as far as you may see them.' },
+    'The applications and servers that use it, as far as you may see them.',
+  ),
+  used_by_hooks: t.List(
+    t.Exactly({
+      hook_id: t.described(t.Uuid, 'The id of the hook.'),
+      name: t.Text('The name of the hook.'),
+      pipeline_id: t.idOf('pipeline that it belongs to'),
+    }),
+    'The outgoing hooks that name it as `credential_id`, as far as you may see them.',
   ),
 })
 export type CredentialRecord = Static<typeof credentialRecordSchema>
 
-export const credentialCheckBody = Exactly({
-  repository: Type.Optional(
-    Type.String({
+export const credentialCheckBody = t.Exactly({
+  ...t.optional({
+    repository: Type.String({
       minLength: 1,
       maxLength: 2048,
       description: 'Lists the branches of this repository. Required for `git`, optional otherwise.',
     }),
-  ),
-  server_id: Type.Optional(described(Id, 'For an SSH key: logs in to this server.')),
-  host: Type.Optional(
-    Type.String({
+    server_id: t.described(t.Id, 'For an SSH key: logs in to this server.'),
+    host: Type.String({
       minLength: 1,
       maxLength: 253,
       description: 'For an SSH key: logs in to this host name or IP address.',
     }),
-  ),
-  port: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 65_535, default: 22, description: 'The SSH port of `host`.' }),
-  ),
-  user: Type.Optional(
-    Type.String({
+    port: Type.Integer({ minimum: 1, maximum: 65_535, default: 22, description: 'The SSH port of `host`.' }),
+    user: Type.String({
       pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
       'x-hint': 'must be an account name',
       description: 'The account to log in as on `host`.',
     }),
-  ),
+  }),
 })
 export type CredentialCheckBody = Static<typeof credentialCheckBody>
 
-export const credentialCheckSchema = namedObject('CredentialCheck', {
-  ok: Type.Boolean({ description: 'Whether the credential works.' }),
-  message: Type.String({ description: 'The result as a sentence.' }),
-  checked_at: described(Timestamp, 'When the check ended.'),
+export const credentialCheckSchema = t.namedObject('CredentialCheck', {
+  ok: t.Flag('Whether the credential works.'),
+  message: t.Text('The result as a sentence.'),
+  checked_at: t.Time('When the check ended.'),
   details: Type.Record(Type.String(), Type.Unknown(), {
     description: 'Further results: `account`, `status`, `references`, `host_key_fingerprint`.',
   }),

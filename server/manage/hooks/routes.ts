@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import type { Caller } from '#access/authorization/caller.ts'
 import { callerOf, permissions, scopeOf, sufficientPermissions } from '#access/authorization/enforce.ts'
 import { knownNames } from '#access/authorization/known-names.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { type Context, type ResourceDeps, resourceRoutes, searchText } from '#access/resource-routes.ts'
 import { type HookRow, presentHooks } from '#model/hooks/present-hook.ts'
@@ -18,7 +19,7 @@ import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { HookType } from '#platform/database/tables.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, errorResponses, Id, ref, Word } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { ejectHook } from './eject-hook.ts'
 import type { HookChange } from './hook-columns.ts'
 import {
@@ -33,6 +34,8 @@ import {
 import { findHook, type HookFilters, listHooks } from './read-hooks.ts'
 import { checkReceivers } from './validate-hook.ts'
 import { targetUrlsOf } from './validate-requests.ts'
+
+const operation = operationsOf('Hooks')
 
 export type HookRoutes = ResourceDeps & {
   box: SecretBox
@@ -62,10 +65,8 @@ const TYPES = [
 ] as const
 
 const hookFilters = {
-  'filter[type]': Type.Optional(
-    Word(['incoming', 'outgoing'] as const, { description: 'Only hooks of this type.' }),
-  ),
-  'filter[active]': Type.Optional(Type.Boolean({ description: 'Only active or disabled hooks.' })),
+  'filter[type]': Type.Optional(t.Word(['incoming', 'outgoing'] as const, 'Only hooks of this type.')),
+  'filter[active]': Type.Optional(t.Flag('Only active or disabled hooks.')),
 }
 
 function filtersOf(query: { 'filter[type]'?: HookType; 'filter[active]'?: boolean }): HookFilters {
@@ -77,28 +78,23 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
 
   app.get(
     '/pipelines/:id/hooks',
-    {
-      config: { access: permissions('pipeline', 'id', 'hook:view') },
-      schema: {
-        tags: ['Hooks'],
-        operationId: 'listHooks',
-        summary: 'List the hooks of a pipeline',
-        description: 'Incoming and outgoing, newest first; all of them unless you send `per_page`.',
-        params: Exactly({ id: Id }),
-        querystring: Exactly({
-          page: pageQuery.page,
-          per_page: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: 100,
-              description: 'Items per page. Absent: all on one page.',
-            }),
-          ),
-          ...hookFilters,
-        }),
-        response: { 200: Type.Array(ref(hookSchema)), ...errorResponses(401, 403, 404, 422) },
-      },
-    },
+    operation(permissions('pipeline', 'id', 'hook:view'), 'listHooks', {
+      summary: 'List the hooks of a pipeline',
+      description: 'Incoming and outgoing, newest first; all of them unless you send `per_page`.',
+      params: t.Exactly({ id: t.Id }),
+      querystring: t.Exactly({
+        page: pageQuery.page,
+        per_page: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: 100,
+            description: 'Items per page. Absent: all on one page.',
+          }),
+        ),
+        ...hookFilters,
+      }),
+      response: { 200: Type.Array(t.ref(hookSchema)), ...t.errorResponses(401, 403, 404, 422) },
+    }),
     async (request, reply) => {
       const { query } = request
       const paged = query.per_page !== undefined || (query.page ?? 1) > 1
@@ -114,22 +110,17 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
 
   app.get(
     '/environments/:id/hooks',
-    {
-      config: { access: permissions('environment', 'id', 'hook:view') },
-      schema: {
-        tags: ['Hooks'],
-        operationId: 'listEnvironmentHooks',
-        summary: 'List the hooks of an environment',
-        description: 'Incoming and outgoing, of all its pipelines, newest first.',
-        params: Exactly({ id: Id }),
-        querystring: Exactly({
-          ...pageQuery,
-          ...hookFilters,
-          q: searchText('Part of the name of the hook, its pipeline, or its application or server'),
-        }),
-        response: { 200: Type.Array(ref(hookSchema)), ...errorResponses(401, 403, 404, 422) },
-      },
-    },
+    operation(permissions('environment', 'id', 'hook:view'), 'listEnvironmentHooks', {
+      summary: 'List the hooks of an environment',
+      description: 'Incoming and outgoing, of all its pipelines, newest first.',
+      params: t.Exactly({ id: t.Id }),
+      querystring: t.Exactly({
+        ...pageQuery,
+        ...hookFilters,
+        q: searchText('Part of the name of the hook, its pipeline, or its application or server'),
+      }),
+      response: { 200: Type.Array(t.ref(hookSchema)), ...t.errorResponses(401, 403, 404, 422) },
+    }),
     async (request, reply) => {
       const { query } = request
       const context = { caller: callerOf(request), scope: scopeOf(request) }

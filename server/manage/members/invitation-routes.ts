@@ -7,7 +7,7 @@ import { permissions, publicly, publiclyOrSignedIn } from '#access/authorization
 import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { errorResponses, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { acceptInvitation, readInvitation } from './accept-invitation.ts'
 import {
   acceptInvitationBody,
@@ -61,7 +61,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = asy
     operation(publicly, 'readInvitation', 'Read an invitation', {
       description: 'What the link of an invitation leads to. A link that does not work is 422 at `token`.',
       body: readInvitationBody,
-      response: { 200: ref(shownInvitationSchema), ...errorResponses(400, 422) },
+      response: { 200: t.ref(shownInvitationSchema), ...t.errorResponses(400, 422) },
     }),
     async (request) => unwrap(await readInvitation(db, request.body.token)).invitation,
   )
@@ -72,7 +72,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = asy
       description:
         'Works once. An address without an account gets one, with this password, and is signed in. If the address has an account, you must be signed in to it: otherwise the answer is 401, or 403 as somebody else, and the link stays usable. A link that does not work is 422 at `token`.',
       body: acceptInvitationBody,
-      response: { 200: ref(signedInSchema), ...errorResponses(400, 401, 403, 422) },
+      response: { 200: t.ref(signedInSchema), ...t.errorResponses(400, 401, 403, 422) },
     }),
     async (request, reply) => {
       const client = clientOf(request, baseUrl())

@@ -1,21 +1,11 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import {
-  described,
-  Exactly,
-  idOf,
-  Name,
-  namedObject,
-  ref,
-  TextOrNull,
-  Timestamp,
-  Word,
-} from '#platform/http/schemas.ts'
-import { grantFields, grantSchema } from './schemas.ts'
+import * as t from '#platform/http/schemas.ts'
+import { grantFields, grantSchema, memberSchema, roleSchema } from './schemas.ts'
 
 const { role, role_id, role_name, project_id, environment_id } = grantSchema.properties
 
-export const offeredGrantSchema = namedObject('OfferedGrant', {
+export const offeredGrantSchema = t.namedObject('OfferedGrant', {
   role,
   role_id,
   role_name,
@@ -24,32 +14,27 @@ export const offeredGrantSchema = namedObject('OfferedGrant', {
 })
 export type OfferedGrant = Static<typeof offeredGrantSchema>
 
-export const invitationSchema = namedObject('Invitation', {
-  id: idOf('invitation'),
-  organization_id: idOf('organization'),
-  email: Type.String({
-    description: 'The invited address. Only the holder of this address should get the link.',
-  }),
-  name: TextOrNull({
-    description: 'The name suggested to a person who has no account yet; null without one.',
-  }),
-  grants: Type.Array(ref(offeredGrantSchema), {
-    description:
-      'What accepting it grants, each in its environment, otherwise project, otherwise organization.',
-  }),
-  created_by_user: described(ref(userSchema), 'Who created the invitation.'),
-  created_at: described(Timestamp, 'When it was created.'),
-  expires_at: described(Timestamp, 'When its link stops working.'),
-  url: TextOrNull({
-    description:
-      'The link to pass on, which works once. Only in the response that created it; null afterward.',
-  }),
+export const invitationSchema = t.namedObject('Invitation', {
+  id: t.idOf('invitation'),
+  organization_id: t.idOf('organization'),
+  email: t.Text('The invited address. Only the holder of this address should get the link.'),
+  name: t.TextOrNull('The name suggested to a person who has no account yet; null without one.'),
+  grants: t.List(
+    t.ref(offeredGrantSchema),
+    'What accepting it grants, each in its environment, otherwise project, otherwise organization.',
+  ),
+  created_by_user: t.described(t.ref(userSchema), 'Who created the invitation.'),
+  created_at: t.Time('When it was created.'),
+  expires_at: t.Time('When its link stops working.'),
+  url: t.TextOrNull(
+    'The link to pass on, which works once. Only in the response that created it; null afterward.',
+  ),
 })
 export type Invitation = Static<typeof invitationSchema>
 
-export const invitationBody = Exactly({
+export const invitationBody = t.Exactly({
   email: Type.String({ format: 'email', maxLength: 255, description: 'The address to invite.' }),
-  name: Type.Optional(Name(255, 'A name to suggest to a person who has no account yet.')),
+  name: Type.Optional(t.Name(255, 'A name to suggest to a person who has no account yet.')),
   ...grantFields,
 })
 export type InvitationBody = Static<typeof invitationBody>
@@ -60,34 +45,31 @@ const token = Type.String({
   description: 'The part of the link after `#`.',
 })
 
-export const readInvitationBody = Exactly({ token })
+export const readInvitationBody = t.Exactly({ token })
 
-export const shownInvitationSchema = namedObject('ShownInvitation', {
-  organization_name: Type.String({ description: 'The name of the organization to join.' }),
-  email: Type.String({ description: 'The invited address.' }),
-  name: TextOrNull({ description: 'The suggested name; null without one.' }),
-  grants: Type.Array(
-    Exactly({
-      role_name: Type.String({ description: 'The name of the role.' }),
-      project_name: TextOrNull({
-        description: 'The project that it is limited to; null: not limited to one.',
-      }),
-      environment_name: TextOrNull({
-        description: 'The environment that it is limited to; null: not limited to one.',
-      }),
+export const shownInvitationSchema = t.namedObject('ShownInvitation', {
+  organization_name: t.Text('The name of the organization to join.'),
+  email: t.Text('The invited address.'),
+  name: t.TextOrNull('The suggested name; null without one.'),
+  grants: t.List(
+    t.Exactly({
+      role_name: t.Text('The name of the role.'),
+      project_name: t.TextOrNull('The project that it is limited to; null: not limited to one.'),
+      environment_name: t.TextOrNull('The environment that it is limited to; null: not limited to one.'),
     }),
-    { description: 'What accepting it grants.' },
+    'What accepting it grants.',
   ),
-  account: Word(['new', 'existing'] as const, {
-    description: '`existing`: the address has an account, whose holder accepts while signed in.',
-  }),
-  expires_at: described(Timestamp, 'When the link stops working.'),
+  account: t.Word(
+    ['new', 'existing'] as const,
+    '`existing`: the address has an account, whose holder accepts while signed in.',
+  ),
+  expires_at: t.Time('When the link stops working.'),
 })
 export type ShownInvitation = Static<typeof shownInvitationSchema>
 
-export const acceptInvitationBody = Exactly({
+export const acceptInvitationBody = t.Exactly({
   token,
-  name: Type.Optional(Name(255, 'The name of a new account. Default: the suggested one.')),
+  name: Type.Optional(t.Name(255, 'The name of a new account. Default: the suggested one.')),
   password: Type.Optional(
     Type.String({
       minLength: 8,
@@ -98,4 +80,11 @@ export const acceptInvitationBody = Exactly({
 })
 export type AcceptInvitationBody = Static<typeof acceptInvitationBody>
 
-export const invitationSchemas = [offeredGrantSchema, invitationSchema, shownInvitationSchema]
+export const memberSchemas = [
+  roleSchema,
+  grantSchema,
+  memberSchema,
+  offeredGrantSchema,
+  invitationSchema,
+  shownInvitationSchema,
+]

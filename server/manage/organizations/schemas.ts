@@ -2,10 +2,10 @@
 // other rooms, but is removed together with the environment.
 import { type Static, Type } from 'typebox'
 import { retentionInput } from '#model/inventory/schemas.ts'
-import { Exactly, Name, TextOrNull, Word } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 
-export const organizationBody = Exactly({ name: Name(255, 'The name of the organization.') })
+export const organizationBody = t.Exactly({ name: t.Name(255, 'The name of the organization.') })
 export type OrganizationBody = Static<typeof organizationBody>
 
 export const organizationChange = Type.Partial(organizationBody, {
@@ -13,10 +13,10 @@ export const organizationChange = Type.Partial(organizationBody, {
 })
 export type OrganizationChange = Static<typeof organizationChange>
 
-export const projectBody = Exactly({
-  name: Name(255, 'The name of the project, unique in its organization.'),
+export const projectBody = t.Exactly({
+  name: t.Name(255, 'The name of the project, unique in its organization.'),
   logo_url: Type.Optional(
-    TextOrNull({
+    t.TextOrNull({
       format: 'uri',
       pattern: '^https?://',
       maxLength: 2048,
@@ -32,13 +32,14 @@ export const projectChange = Type.Partial(projectBody, {
 })
 export type ProjectChange = Static<typeof projectChange>
 
-export const environmentBody = Exactly({
-  name: Name(255, 'The name of the environment, unique in its project.'),
-  type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[], {
-    description: 'The stage that the environment is for.',
-  }),
+export const environmentBody = t.Exactly({
+  name: t.Name(255, 'The name of the environment, unique in its project.'),
+  type: t.Word(
+    Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[],
+    'The stage that the environment is for.',
+  ),
   description: Type.Optional(
-    TextOrNull({ maxLength: 2000, description: 'What the environment is for; null: no description.' }),
+    t.TextOrNull({ maxLength: 2000, description: 'What the environment is for; null: no description.' }),
   ),
   retention: Type.Optional(retentionInput),
 })
@@ -49,6 +50,6 @@ export const environmentChange = Type.Partial(environmentBody, {
 })
 export type EnvironmentChange = Static<typeof environmentChange>
 
-export const cascadeQuery = Exactly({
-  cascade: Type.Optional(Type.Boolean({ description: 'Also remove everything in it.' })),
+export const cascadeQuery = t.Exactly({
+  cascade: Type.Optional(t.Flag('Also remove everything in it.')),
 })

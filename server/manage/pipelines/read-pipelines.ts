@@ -12,7 +12,7 @@ import { anyContains } from '#platform/database/contains.ts'
 import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
-import { pickFields } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 
 export type PipelineRow = NonNullable<Awaited<ReturnType<typeof findPipeline>>>
@@ -81,7 +81,7 @@ export async function presentPipelines(
   const users = byId(await loadUsers(db, creators))
   const steps = Map.groupBy(await loadSteps(db, ids), (step) => step.pipeline_id)
   return rows.map((row) =>
-    pickFields(pipelineSchema, {
+    t.pickFields(pipelineSchema, {
       ...row,
       rollout: wholeRollout<null>(row.rollout),
       resource_name: names[row.resource_type] ? row.resource_name : null,

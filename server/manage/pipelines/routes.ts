@@ -2,10 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { knownNames } from '#access/authorization/known-names.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { type ResourceDeps, resourceRoutes, searchText } from '#access/resource-routes.ts'
 import { pipelineBody, pipelineChange, pipelineSchema } from '#model/pipelines/schemas.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { cascadeQuery, Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { changePipeline, createPipeline } from './manage-pipelines.ts'
 import {
   findPipeline,
@@ -16,6 +17,8 @@ import {
 } from './read-pipelines.ts'
 import { removePipeline } from './remove-pipelines.ts'
 import { stepRoutes } from './step-routes.ts'
+
+const operation = operationsOf('Pipelines')
 
 /** What pipelines belong to. */
 const RESOURCES = [
@@ -45,21 +48,17 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
 
   app.get(
     '/environments/:id/pipelines',
-    {
-      config: { access: permissions('environment', 'id', 'pipeline:view'), compress: true },
-      schema: {
-        tags: ['Pipelines'],
-        operationId: 'listEnvironmentPipelines',
-        summary: 'List the pipelines of an environment',
-        description: 'Those of all its applications and servers, newest first, each with its steps.',
-        params: Exactly({ id: Id }),
-        querystring: Exactly({
-          ...pageQuery,
-          q: searchText('Part of the name of the pipeline, or of its application or server'),
-        }),
-        response: { 200: Type.Array(ref(pipelineSchema)), ...errorResponses(401, 403, 404, 422) },
-      },
-    },
+    operation(permissions('environment', 'id', 'pipeline:view'), 'listEnvironmentPipelines', {
+      summary: 'List the pipelines of an environment',
+      traits: { compress: true },
+      description: 'Those of all its applications and servers, newest first, each with its steps.',
+      params: t.Exactly({ id: t.Id }),
+      querystring: t.Exactly({
+        ...pageQuery,
+        q: searchText('Part of the name of the pipeline, or of its application or server'),
+      }),
+      response: { 200: Type.Array(t.ref(pipelineSchema)), ...t.errorResponses(401, 403, 404, 422) },
+    }),
     async (request, reply) => {
       const { q } = request.query
       const names = knownNames(callerOf(request), scopeOf(request))
@@ -110,7 +109,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
     access: permissions('pipeline', 'id', 'pipeline:remove'),
     description:
       'Its runs remain. Returns 409 while it has hooks or other pipelines run after it. With `cascade`, the hooks are removed too (requires `hook:remove`), and the other pipelines no longer run after it. Never removed while a run is unfinished.',
-    query: cascadeQuery,
+    query: t.cascadeQuery,
     errors: [409],
     run: (trx, call) => removePipeline(trx, call, call.params.id, call),
   })

@@ -6,7 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
-import { pickFields } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { PROVIDERS } from '#platform/vocabulary.ts'
 import { type Server, serverSchema } from './schemas.ts'
 
@@ -50,7 +50,7 @@ export async function presentServers(
   const creators = rows.map((row) => row.created_by)
   const users = byId(await loadUsers(db, creators))
   return rows.map((row) =>
-    pickFields(serverSchema, {
+    t.pickFields(serverSchema, {
       ...row,
       provider_type: 'server',
       provider_name: row.provider_code,

@@ -4,7 +4,7 @@ import { can } from '#access/authorization/permissions.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
 import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
-import { cascadeQuery } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { checkHost } from './host-rules.ts'
 import { changeServer, createServer, removeServer } from './manage-servers.ts'
 import { findServer, listServers, presentServers, type ServerRow } from './read-servers.ts'
@@ -65,7 +65,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
     access: permissions('server', 'id', 'server:remove'),
     description:
       'Returns 409 while applications or pipelines use it. With `cascade`, its own pipelines are removed too, and applications are no longer deployed to it. Never removed while runs on it are unfinished. Past runs remain.',
-    query: cascadeQuery,
+    query: t.cascadeQuery,
     errors: [409],
     run: (trx, call) => removeServer(trx, call, call.params.id, call),
   })

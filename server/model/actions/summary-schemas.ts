@@ -1,22 +1,7 @@
 // An action without its resource: its status, what started it, what it deploys, its targets and their steps.
 import { type Static, Type } from 'typebox'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
-import {
-  described,
-  Exactly,
-  humanReadable,
-  Id,
-  idOf,
-  idOrNullOf,
-  namedObject,
-  ref,
-  refOrNull,
-  TextOrNull,
-  TimestampOrNull,
-  timestamps,
-  UuidOrNull,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import {
   OPERATIONS,
   type Operation,
@@ -28,24 +13,26 @@ import {
 } from '#platform/vocabulary.ts'
 
 export const statusFields = {
-  status: Word(Object.keys(STATUSES) as Status[], {
-    description: 'The current state. `completed`, `failed` and `skipped` are final.',
-  }),
-  status_human_readable: humanReadable('status'),
-  status_reason_code: Word(Object.keys(REASONS) as ReasonCode[], { description: 'Why it has that status.' }),
-  status_reason_human_readable: humanReadable('status_reason_code'),
+  status: t.Word(
+    Object.keys(STATUSES) as Status[],
+    'The current state. `completed`, `failed` and `skipped` are final.',
+  ),
+  status_human_readable: t.humanReadable('status'),
+  status_reason_code: t.Word(Object.keys(REASONS) as ReasonCode[], 'Why it has that status.'),
+  status_reason_human_readable: t.humanReadable('status_reason_code'),
 }
 
 export const typeFields = {
-  type: Word(Object.keys(OPERATIONS) as Operation[], {
-    description: 'What the action does: the operation of its pipeline.',
-  }),
-  type_human_readable: humanReadable('type'),
+  type: t.Word(
+    Object.keys(OPERATIONS) as Operation[],
+    'What the action does: the operation of its pipeline.',
+  ),
+  type_human_readable: t.humanReadable('type'),
 }
 
 export const resourceTypeFields = {
-  resource_type: Word(Object.keys(RESOURCE_TYPES), { description: 'The kind of resource.' }),
-  resource_type_human_readable: humanReadable('resource_type'),
+  resource_type: t.Word(Object.keys(RESOURCE_TYPES), 'The kind of resource.'),
+  resource_type_human_readable: t.humanReadable('resource_type'),
 }
 
 export const permalinkField = Type.String({
@@ -54,21 +41,21 @@ export const permalinkField = Type.String({
 })
 
 export const runTimes = {
-  started_at: described(TimestampOrNull, 'When it started to run; null before.'),
-  completed_at: described(TimestampOrNull, 'When it ended, in whichever final status; null before.'),
+  started_at: t.TimeOrNull('When it started to run; null before.'),
+  completed_at: t.TimeOrNull('When it ended, in whichever final status; null before.'),
 }
 
 const times = {
   ...runTimes,
-  ...timestamps,
+  ...t.timestamps,
 }
 
-export const stepSchema = namedObject('Step', {
-  id: described(Id, 'The id of the step in this run.'),
-  action_id: idOf('action'),
-  action_target_id: idOf('target'),
-  name: Type.String({ description: 'The name of the step.' }),
-  description: TextOrNull({ description: 'What the step does; null without a description.' }),
+export const stepSchema = t.namedObject('Step', {
+  id: t.described(t.Id, 'The id of the step in this run.'),
+  action_id: t.idOf('action'),
+  action_target_id: t.idOf('target'),
+  name: t.Text('The name of the step.'),
+  description: t.TextOrNull('What the step does; null without a description.'),
   order: Type.Integer({ minimum: 1, description: 'Its position among the steps of the target, from 1.' }),
   ...statusFields,
   ...times,
@@ -76,102 +63,94 @@ export const stepSchema = namedObject('Step', {
 export type Step = Static<typeof stepSchema>
 
 export const serverProviderFields = {
-  provider_type: Type.String({ description: 'Always `server`.' }),
-  provider_code: Word(Object.keys(SERVER_KINDS) as ServerKind[], {
-    description: 'How Gantry reaches the server: `ssh`, or `local` for the machine that it runs on.',
-  }),
-  provider_name: Type.String({ description: 'The same as `provider_code`.' }),
-  provider_name_human_readable: humanReadable('provider_name'),
+  provider_type: t.Text('Always `server`.'),
+  provider_code: t.Word(
+    Object.keys(SERVER_KINDS) as ServerKind[],
+    'How Gantry reaches the server: `ssh`, or `local` for the machine that it runs on.',
+  ),
+  provider_name: t.Text('The same as `provider_code`.'),
+  provider_name_human_readable: t.humanReadable('provider_name'),
 }
 
-export const serverResourceSchema = namedObject('ServerResource', {
-  id: idOf('server'),
-  name: Type.String({ description: 'The name of the server.' }),
+export const serverResourceSchema = t.namedObject('ServerResource', {
+  id: t.idOf('server'),
+  name: t.Text('The name of the server.'),
   ...serverProviderFields,
 })
 
-export const targetSchema = namedObject('Target', {
-  id: idOf('target'),
+export const targetSchema = t.namedObject('Target', {
+  id: t.idOf('target'),
   ...resourceTypeFields,
-  resource_id: described(Id, 'The id of the server that the target runs on.'),
+  resource_id: t.described(t.Id, 'The id of the server that the target runs on.'),
   ...statusFields,
-  total_steps: Type.Integer({ description: 'The number of steps.' }),
-  current_step: described(
-    refOrNull(stepSchema),
+  total_steps: t.Integer('The number of steps.'),
+  current_step: t.described(
+    t.refOrNull(stepSchema),
     'The step that runs, otherwise the last one that ran; null when none has run.',
   ),
-  steps: Type.Array(ref(stepSchema), { description: 'Its steps, in execution order.' }),
-  resource_data: described(ref(serverResourceSchema), 'The server that the target runs on.'),
+  steps: t.List(t.ref(stepSchema), 'Its steps, in execution order.'),
+  resource_data: t.described(t.ref(serverResourceSchema), 'The server that the target runs on.'),
   ...times,
 })
 export type Target = Static<typeof targetSchema>
 
-export const targetSummarySchema = namedObject('TargetSummary', {
-  count: Type.Integer({ description: 'The number of targets.' }),
-  pending: Type.Integer({ description: 'Targets that have not started: pending, waiting or queued.' }),
-  in_progress: Type.Integer({ description: 'Targets that are running.' }),
-  completed: Type.Integer({ description: 'Targets that completed.' }),
-  failed: Type.Integer({ description: 'Targets that failed.' }),
+export const targetSummarySchema = t.namedObject('TargetSummary', {
+  count: t.Integer('The number of targets.'),
+  pending: t.Integer('Targets that have not started: pending, waiting or queued.'),
+  in_progress: t.Integer('Targets that are running.'),
+  completed: t.Integer('Targets that completed.'),
+  failed: t.Integer('Targets that failed.'),
 })
 export type TargetSummary = Static<typeof targetSummarySchema>
 
-export const commitSchema = namedObject('Commit', {
-  repository: TextOrNull({ description: 'The repository that the commit is from, as configured.' }),
-  author_name: TextOrNull({ description: 'The name of its author.' }),
-  author_email: TextOrNull({ description: 'The email address of its author.' }),
-  committed_at: described(TimestampOrNull, 'When it was committed.'),
-  hash: TextOrNull({ description: 'The full hash of the commit.' }),
-  message: TextOrNull({ description: 'The commit message.' }),
-  url: TextOrNull({ description: 'Its page at the provider; null when the provider has none.' }),
-  clone_url: TextOrNull({ description: 'The URL to clone the repository from; null for local ones.' }),
-  download_url: TextOrNull({
-    description: 'The URL of an archive of the commit; null when the provider has none.',
-  }),
+export const commitSchema = t.namedObject('Commit', {
+  repository: t.TextOrNull('The repository that the commit is from, as configured.'),
+  author_name: t.TextOrNull('The name of its author.'),
+  author_email: t.TextOrNull('The email address of its author.'),
+  committed_at: t.TimeOrNull('When it was committed.'),
+  hash: t.TextOrNull('The full hash of the commit.'),
+  message: t.TextOrNull('The commit message.'),
+  url: t.TextOrNull('Its page at the provider; null when the provider has none.'),
+  clone_url: t.TextOrNull('The URL to clone the repository from; null for local ones.'),
+  download_url: t.TextOrNull('The URL of an archive of the commit; null when the provider has none.'),
 })
 
-export const deploymentSchema = namedObject('Deployment', {
-  type: Type.String({ description: '`deploy`, `redeploy` or `rollback`.' }),
-  source_type: TextOrNull({
-    description: 'What `source_ref` names: `branch`, `tag` or `commit`.',
-  }),
-  source_ref: TextOrNull({ description: 'The branch, tag or commit that was requested.' }),
-  repository: TextOrNull({ description: 'The repository of the application.' }),
-  provider_name: TextOrNull({
-    description: "The provider of the application's credential, such as `github`; null without one.",
-  }),
-  pipeline_id: idOf('pipeline'),
+export const deploymentSchema = t.namedObject('Deployment', {
+  type: t.Text('`deploy`, `redeploy` or `rollback`.'),
+  source_type: t.TextOrNull('What `source_ref` names: `branch`, `tag` or `commit`.'),
+  source_ref: t.TextOrNull('The branch, tag or commit that was requested.'),
+  repository: t.TextOrNull('The repository of the application.'),
+  provider_name: t.TextOrNull(
+    "The provider of the application's credential, such as `github`; null without one.",
+  ),
+  pipeline_id: t.idOf('pipeline'),
 })
 
-export const actionDataSchema = namedObject('ActionData', {
-  release_name: TextOrNull({
-    description:
-      'The name of the release; null before the source is resolved, and for other operations than `deploy`.',
-  }),
-  commit: described(
-    refOrNull(commitSchema),
+export const actionDataSchema = t.namedObject('ActionData', {
+  release_name: t.TextOrNull(
+    'The name of the release; null before the source is resolved, and for other operations than `deploy`.',
+  ),
+  commit: t.described(
+    t.refOrNull(commitSchema),
     'The deployed commit; null before the source is resolved, and for other operations than `deploy`.',
   ),
-  deployment: described(
-    refOrNull(deploymentSchema),
+  deployment: t.described(
+    t.refOrNull(deploymentSchema),
     'What was requested; null for other operations than `deploy`.',
   ),
 })
 
-export const triggeredFromSchema = namedObject('TriggeredFrom', {
-  origin: TextOrNull({
-    description: 'The `Origin` header of the request, otherwise its `User-Agent`; null without both.',
-  }),
-  trigger_type: Type.String({
-    description: 'What started the action: `hook`, `manual`, `retry`, or `pipeline` for another action.',
-  }),
-  name: TextOrNull({ description: 'The name of the hook or of the user that started it.' }),
-  email: TextOrNull({ description: 'The email address of the user that started it; null for hooks.' }),
-  ip_address: TextOrNull({
-    description: 'The network address of the request that started it; null without one.',
-  }),
-  user_id: idOrNullOf('user that started it', 'null for hooks'),
-  hook_id: described(UuidOrNull, 'The id of the incoming hook that started it; null otherwise.'),
-  hook_request_id: described(UuidOrNull, 'The id of the call that started it; null otherwise.'),
+export const triggeredFromSchema = t.namedObject('TriggeredFrom', {
+  origin: t.TextOrNull('The `Origin` header of the request, otherwise its `User-Agent`; null without both.'),
+  trigger_type: t.Text(
+    'What started the action: `hook`, `manual`, `retry`, or `pipeline` for another action.',
+  ),
+  name: t.TextOrNull('The name of the hook or of the user that started it.'),
+  email: t.TextOrNull('The email address of the user that started it; null for hooks.'),
+  ip_address: t.TextOrNull('The network address of the request that started it; null without one.'),
+  user_id: t.idOrNullOf('user that started it', 'null for hooks'),
+  hook_id: t.described(t.UuidOrNull, 'The id of the incoming hook that started it; null otherwise.'),
+  hook_request_id: t.described(t.UuidOrNull, 'The id of the call that started it; null otherwise.'),
   hook_parsed_variables: Type.Record(Type.String(), Type.Unknown(), {
     description:
       'Variables that the incoming hook extracted from its payload. An action that another one started has those of the first action of the chain. Empty when no hook started it.',
@@ -179,20 +158,20 @@ export const triggeredFromSchema = namedObject('TriggeredFrom', {
 })
 
 export const summaryFields = {
-  id: idOf('action'),
+  id: t.idOf('action'),
   ...statusFields,
   ...typeFields,
   url_web_permalink: permalinkField,
-  action_data: described(ref(actionDataSchema), 'What a deploy deploys.'),
-  triggered_from: described(ref(triggeredFromSchema), 'Who or what started the action.'),
-  summary: Exactly(
-    { targets: described(ref(targetSummarySchema), 'How many targets are in which state.') },
+  action_data: t.described(t.ref(actionDataSchema), 'What a deploy deploys.'),
+  triggered_from: t.described(t.ref(triggeredFromSchema), 'Who or what started the action.'),
+  summary: t.Exactly(
+    { targets: t.described(t.ref(targetSummarySchema), 'How many targets are in which state.') },
     { description: 'The progress of the action.' },
   ),
-  targets: Type.Array(ref(targetSchema), { description: 'One per server that the action runs on.' }),
+  targets: t.List(t.ref(targetSchema), 'One per server that the action runs on.'),
   ...times,
 }
 
 /** An action embedded in its resource: it does not embed the resource again, so nesting ends here. */
-export const actionSummarySchema = namedObject('ActionSummary', summaryFields)
+export const actionSummarySchema = t.namedObject('ActionSummary', summaryFields)
 export type ActionSummary = Static<typeof actionSummarySchema>

@@ -1,31 +1,26 @@
 import { type Static, Type } from 'typebox'
-import { described, namedObject, TextOrNull, TimestampOrNull, Word } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 // How the deliveries of an outgoing hook are doing: one rule for everything that shows it. Pure.
 
 const STATES = ['active', 'failing', 'paused', 'disabled', 'inactive'] as const
 
-export const hookHealthSchema = namedObject('HookHealth', {
-  state: Word(STATES, {
-    description:
-      '`active`: enabled, and the last attempt succeeded, if there was one. `failing`: enabled, but nothing has been delivered since attempts began to fail. `paused`: the same, and nothing is sent for a moment, to spare the receiver. `disabled`: Gantry disabled it because deliveries kept failing. `inactive`: a person disabled it.',
-  }),
+export const hookHealthSchema = t.namedObject('HookHealth', {
+  state: t.Word(
+    STATES,
+    '`active`: enabled, and the last attempt succeeded, if there was one. `failing`: enabled, but nothing has been delivered since attempts began to fail. `paused`: the same, and nothing is sent for a moment, to spare the receiver. `disabled`: Gantry disabled it because deliveries kept failing. `inactive`: a person disabled it.',
+  ),
   failures_in_a_row: Type.Integer({
     minimum: 0,
     description: 'How many attempts have failed in a row, at least; 0 unless it is failing or paused.',
   }),
-  failing_since: described(
-    TimestampOrNull,
-    'When its attempts began to fail; null unless it is failing or paused.',
-  ),
-  next_attempt_at: described(
-    TimestampOrNull,
+  failing_since: t.TimeOrNull('When its attempts began to fail; null unless it is failing or paused.'),
+  next_attempt_at: t.TimeOrNull(
     'When the next attempt is due, after any pause; null unless it is failing or paused and something is to be sent.',
   ),
-  last_error: TextOrNull({
-    description:
-      'Why the last attempt failed; null for hooks that do not fail, or were disabled by a person.',
-  }),
+  last_error: t.TextOrNull(
+    'Why the last attempt failed; null for hooks that do not fail, or were disabled by a person.',
+  ),
 })
 export type HookHealth = Static<typeof hookHealthSchema>
 

@@ -4,24 +4,7 @@ import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import { MAX_GLOB_LENGTH } from '#model/payload/glob.ts'
-import {
-  AnyObject,
-  AnyObjectOrNull,
-  described,
-  Exactly,
-  Id,
-  IdOrNull,
-  idOf,
-  Name,
-  namedObject,
-  ref,
-  refOrNull,
-  TextOrNull,
-  TimestampOrNull,
-  timestamps,
-  Uuid,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 import { hookHealthSchema } from './health.ts'
 import { presetSchema } from './presets/schema.ts'
@@ -42,12 +25,12 @@ const headerName = (more: object = {}) =>
     ...more,
   })
 
-const name = Name(60, 'The name of the hook.')
+const name = t.Name(60, 'The name of the hook.')
 const active = Type.Boolean({
   default: true,
   description: 'Whether the hook works: calls to a disabled one get 404, and it sends nothing.',
 })
-const actionType = (description: string) => Word(Object.keys(OPERATIONS) as Operation[], { description })
+const actionType = (description: string) => t.Word(Object.keys(OPERATIONS) as Operation[], { description })
 const path = Type.String({
   maxLength: 512,
   description: 'Path of the value: `a.b.0.c`, `a["x.y"]`, `a\\.b`.',
@@ -65,7 +48,7 @@ const singleCondition = {
         'Instead of `path`, for incoming hooks: the name of a header, in any case. Not one that carries a secret, such as `Authorization`.',
     }),
   ),
-  equals: Type.Optional(Type.Unknown({ description: 'The value is this one, compared exactly, as JSON.' })),
+  equals: Type.Optional(t.Anything('The value is this one, compared exactly, as JSON.')),
   one_of: values('The value is any of these, compared exactly, as JSON.'),
   matches: Type.Optional(
     Type.String({
@@ -75,17 +58,17 @@ const singleCondition = {
         'The value is text that matches this glob: `*` and `?` stop at `/`, `**` does not; `{a,b}`; `\\` escapes.',
     }),
   ),
-  exists: Type.Optional(Type.Boolean({ description: 'Whether there is a value; null counts as none.' })),
+  exists: Type.Optional(t.Flag('Whether there is a value; null counts as none.')),
   accepted_values: values('The same as `one_of`.'),
   not: Type.Optional(
     Type.Boolean({ default: false, description: 'Reverses the condition: an absent value meets it, too.' }),
   ),
 }
-const singleConditionSchema = namedObject('HookSingleCondition', singleCondition)
-const conditionSchema = namedObject('HookCondition', {
+const singleConditionSchema = t.namedObject('HookSingleCondition', singleCondition)
+const conditionSchema = t.namedObject('HookCondition', {
   ...singleCondition,
   any_of: Type.Optional(
-    Type.Array(ref(singleConditionSchema), {
+    Type.Array(t.ref(singleConditionSchema), {
       minItems: 1,
       maxItems: 20,
       description: 'Instead of all other fields: a group of conditions, one of which must match.',
@@ -94,7 +77,7 @@ const conditionSchema = namedObject('HookCondition', {
 })
 export type HookCondition = Static<typeof conditionSchema>
 
-const conditions = Type.Array(ref(conditionSchema), {
+const conditions = Type.Array(t.ref(conditionSchema), {
   maxItems: 50,
   description:
     'All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters.',
@@ -106,7 +89,7 @@ const paths = Type.Array(Type.String({ minLength: 1, maxLength: MAX_GLOB_LENGTH 
     'For pipelines that deploy: globs of files, relative to the root of the repository. A run starts only if a file changed since what is live matches; otherwise it ends as `SKIPPED_UNCHANGED`. `!` excludes; the last glob that matches a file decides. Empty: no restriction.',
 })
 
-const variableSchema = namedObject('HookVariable', {
+const variableSchema = t.namedObject('HookVariable', {
   name: Type.String({
     pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$',
     'x-hint': 'must start with a letter or _, followed by letters, digits, _ or -, at most 64 characters',
@@ -119,28 +102,24 @@ const variableSchema = namedObject('HookVariable', {
       description: 'Path of the value in the payload. Absent or null: the top-level key `name`.',
     }),
   ),
-  type: Word(VARIABLE_TYPES, { description: 'What the value must be.' }),
-  required: Type.Boolean({
-    description: 'Whether a call without a value and without a default is rejected.',
-  }),
+  type: t.Word(VARIABLE_TYPES, 'What the value must be.'),
+  required: t.Flag('Whether a call without a value and without a default is rejected.'),
   default_value: Type.Optional(
-    Type.Unknown({
-      description: 'Used when the payload has no value. Of the declared type; null means none.',
-    }),
+    t.Anything('Used when the payload has no value. Of the declared type; null means none.'),
   ),
 })
 export type HookVariable = Static<typeof variableSchema>
 
 const optionalHeader = (description: string) =>
-  Type.Optional(TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
+  Type.Optional(t.TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
 
-const signatureSchema = namedObject('HookSignature', {
-  scheme: Word(SCHEME_NAMES, {
-    description:
-      '`body`: an HMAC of the body. `timestamp`: an HMAC of a template with a timestamp. `token`: the header equals the secret.',
-  }),
+const signatureSchema = t.namedObject('HookSignature', {
+  scheme: t.Word(
+    SCHEME_NAMES,
+    '`body`: an HMAC of the body. `timestamp`: an HMAC of a template with a timestamp. `token`: the header equals the secret.',
+  ),
   template: Type.Optional(
-    TextOrNull({
+    t.TextOrNull({
       maxLength: 200,
       description: 'For `timestamp`: what is signed, such as `{timestamp}.{body}`.',
     }),
@@ -149,7 +128,7 @@ const signatureSchema = namedObject('HookSignature', {
   id_header: optionalHeader('For `timestamp`: fills `{id}` in the template.'),
 })
 
-const rateLimit = Exactly(
+const rateLimit = t.Exactly(
   {
     per_second: Type.Integer({
       minimum: 1,
@@ -161,53 +140,44 @@ const rateLimit = Exactly(
   { description: 'Calls beyond it get 429. Default: 1000 per second, 2000 at once.' },
 )
 
-export const incomingHookBody = Exactly({
+export const incomingHookBody = t.Exactly({
   name,
-  active: Type.Optional(active),
-  requires_secret: Type.Optional(
-    Type.Boolean({ default: false, description: 'Whether calls must be signed.' }),
-  ),
-  secret_algorithm: Type.Optional(
-    Word(ALGORITHMS, { default: 'sha256', description: 'The hash function of the signature.' }),
-  ),
-  secret_header_name: Type.Optional(
-    headerName({
+  ...t.optional({
+    active: active,
+    requires_secret: Type.Boolean({ default: false, description: 'Whether calls must be signed.' }),
+    secret_algorithm: t.Word(ALGORITHMS, {
+      default: 'sha256',
+      description: 'The hash function of the signature.',
+    }),
+    secret_header_name: headerName({
       default: 'X-Hub-Signature-256',
       description:
         'The header that carries the signature. Not one that HTTP clients and proxies set: `Host`, `Content-Type`, `Content-Length`, `Content-Encoding`, `Transfer-Encoding`, `Connection`, `Cookie`, `Date`, `User-Agent`, `Accept*`, `Forwarded`, `X-Forwarded-*`.',
     }),
-  ),
-  secret: Type.Optional(
-    Type.String({
+    secret: Type.String({
       minLength: 16,
       maxLength: 255,
       description: 'For senders that dictate the secret; generated by default.',
     }),
-  ),
-  action_type: Type.Optional(actionType("Must equal the pipeline's operation, which is the default.")),
-  settings: Type.Optional(
-    Exactly(
+    action_type: actionType("Must equal the pipeline's operation, which is the default."),
+    settings: t.Exactly(
       {
-        variables: Type.Optional(
-          Type.Array(ref(variableSchema), {
+        ...t.optional({
+          variables: Type.Array(t.ref(variableSchema), {
             maxItems: 100,
             description: 'The values that it reads from the payload, for steps and templates.',
           }),
-        ),
-        signature: Type.Optional(
-          described(ref(signatureSchema), 'How calls are signed. Default: scheme `body`.'),
-        ),
-        rate_limit: Type.Optional(rateLimit),
+          signature: t.described(t.ref(signatureSchema), 'How calls are signed. Default: scheme `body`.'),
+          rate_limit: rateLimit,
+        }),
       },
       { description: 'How the hook reads calls.' },
     ),
-  ),
-  trigger_when: Type.Optional(
-    Exactly(
+    trigger_when: t.Exactly(
       { conditions: Type.Optional(conditions), paths: Type.Optional(paths) },
       { description: 'Which calls start a run. Default: every call.' },
     ),
-  ),
+  }),
 })
 export type IncomingHookBody = Static<typeof incomingHookBody>
 
@@ -226,22 +196,23 @@ const targetUrl = (description: string) =>
     description,
   })
 const requestHeaders = Type.Optional(
-  Type.Array(Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }), {
-    maxItems: 50,
-    description: 'Headers in addition to those that Gantry sends.',
-  }),
+  Type.Array(
+    t.Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }),
+    {
+      maxItems: 50,
+      description: 'Headers in addition to those that Gantry sends.',
+    },
+  ),
 )
 const requestBody = Type.Optional(
-  AnyObjectOrNull({
-    description: 'Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`.',
-  }),
+  t.AnyObjectOrNull('Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`.'),
 )
 const requestMethod = Type.Optional(
-  Word(METHODS, { default: 'POST', description: 'The HTTP method of the request.' }),
+  t.Word(METHODS, { default: 'POST', description: 'The HTTP method of the request.' }),
 )
 
 /** Which fields go together: manage/hooks/validate-requests.ts. */
-const captureSchema = namedObject('HookCapture', {
+const captureSchema = t.namedObject('HookCapture', {
   name: Type.String({
     pattern: '^(?!(first|last|size)$)[A-Za-z_][A-Za-z0-9_]{0,63}$',
     'x-portable-pattern': '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
@@ -249,33 +220,27 @@ const captureSchema = namedObject('HookCapture', {
       'must start with a letter or _, followed by letters, digits or _, at most 64 characters; not first, last or size',
     description: 'Unique in the hook, ignoring case. Templates use it as `captured.<name>`.',
   }),
-  path: Type.Optional(
-    Type.String({
+  ...t.optional({
+    path: Type.String({
       maxLength: 512,
       description: 'Path of the value in an answer that is JSON, such as `a.b.0.c`.',
     }),
-  ),
-  header: Type.Optional(
-    headerName({ description: 'Instead of `path`: the name of a header of the answer.' }),
-  ),
-  type: Type.Optional(Word(CAPTURED_TYPES, { default: 'string', description: 'What the value must be.' })),
-  required: Type.Optional(
-    Type.Boolean({
+    header: headerName({ description: 'Instead of `path`: the name of a header of the answer.' }),
+    type: t.Word(CAPTURED_TYPES, { default: 'string', description: 'What the value must be.' }),
+    required: Type.Boolean({
       default: true,
       description:
         'Whether an answer without the value is reported (`capture_error`). With `requests`: whether `create` is sent until it is known.',
     }),
-  ),
-  hidden: Type.Optional(
-    Type.Boolean({
+    hidden: Type.Boolean({
       default: false,
       description: 'Whether it is a secret: encrypted, and masked wherever it is shown.',
     }),
-  ),
+  }),
 })
 export type HookCapture = Static<typeof captureSchema>
 
-const requestSchema = namedObject('HookRequestTemplate', {
+const requestSchema = t.namedObject('HookRequestTemplate', {
   method: requestMethod,
   target_url: targetUrl('The URL to call. Path, query and fragment may contain templates.'),
   request_headers: requestHeaders,
@@ -283,10 +248,10 @@ const requestSchema = namedObject('HookRequestTemplate', {
 })
 export type HookRequestTemplate = Static<typeof requestSchema>
 
-const requests = Exactly(
+const requests = t.Exactly(
   {
-    create: described(ref(requestSchema), 'Sent until all required values are captured.'),
-    update: described(ref(requestSchema), 'Sent from then on. May contain `captured.<name>`.'),
+    create: t.described(t.ref(requestSchema), 'Sent until all required values are captured.'),
+    update: t.described(t.ref(requestSchema), 'Sent from then on. May contain `captured.<name>`.'),
     update_after_create: Type.Optional(
       Type.Boolean({
         default: false,
@@ -301,96 +266,83 @@ const requests = Exactly(
   },
 )
 
-export const outgoingHookBody = Exactly({
+export const outgoingHookBody = t.Exactly({
   name,
-  active: Type.Optional(active),
-  action_type: Type.Optional(
-    actionType(
+  ...t.optional({
+    active: active,
+    action_type: actionType(
       "The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.",
     ),
-  ),
-  target_url: Type.Optional(
-    targetUrl(
+    target_url: targetUrl(
       'The URL to call. Path, query and fragment may contain templates. With `settings.requests`, that of `create`.',
     ),
-  ),
-  verify_ssl: Type.Optional(
-    Type.Boolean({ default: true, description: 'Whether the certificate of the receiver must be valid.' }),
-  ),
-  credential_id: Type.Optional(
-    described(
-      IdOrNull,
+    verify_ssl: Type.Boolean({
+      default: true,
+      description: 'Whether the certificate of the receiver must be valid.',
+    }),
+    credential_id: t.described(
+      t.IdOrNull,
       "The credential whose token is `credential.access_token` in templates; null: that of the application. Its token is sent only to its provider's own origins and to that of its `base_url`. Needs `credential:run`.",
     ),
-  ),
-  settings: Type.Optional(
-    Exactly(
+    settings: t.Exactly(
       {
         request_headers: requestHeaders,
         request_body: requestBody,
         request_method: requestMethod,
-        capture: Type.Optional(
-          Type.Array(ref(captureSchema), {
+        ...t.optional({
+          capture: Type.Array(t.ref(captureSchema), {
             maxItems: 20,
             description:
               'Values of 2xx answers, at most 4 KiB each, for later requests of the same action and hook. At most 256 KiB of an answer are read.',
           }),
-        ),
-        requests: Type.Optional(requests),
-        preset: Type.Optional(
-          described(
-            ref(presetSchema),
+          requests: requests,
+          preset: t.described(
+            t.ref(presetSchema),
             'The requests to a service that Gantry knows, instead of your own: excludes `target_url` and everything else of the request.',
           ),
-        ),
-        timeout_seconds: Type.Optional(
-          Type.Integer({
+          timeout_seconds: Type.Integer({
             minimum: 1,
             maximum: 30,
             default: 15,
             description: 'How many seconds the receiver has to respond.',
           }),
-        ),
+        }),
       },
       { description: 'The request that it sends.' },
     ),
-  ),
-  trigger_when: Type.Optional(
-    Exactly(
+    trigger_when: t.Exactly(
       {
-        events: Type.Optional(
-          Type.Array(Word(EVENT_KINDS), {
+        ...t.optional({
+          events: Type.Array(t.Word(EVENT_KINDS), {
             minItems: 1,
             uniqueItems: true,
             description:
               'The events that it reports. Default: `action.status_changed`; with a preset, each status once.',
           }),
-        ),
-        conditions: Type.Optional(conditions),
-        scope: Type.Optional(
-          Word(['pipeline', 'resource'] as const, {
+          conditions: conditions,
+          scope: t.Word(['pipeline', 'resource'] as const, {
             default: 'pipeline',
             description: 'Whose actions it reports: of its pipeline, or of all pipelines of its resource.',
           }),
-        ),
+        }),
       },
       { description: 'Which events it reports.' },
     ),
-  ),
+  }),
 })
 export type OutgoingHookBody = Static<typeof outgoingHookBody>
 
 /** A change takes the fields of creation; each given field replaces the stored one entirely. */
-export const incomingHookChange = Exactly({ ...incomingHookBody.properties, name: Type.Optional(name) })
+export const incomingHookChange = t.Exactly({ ...incomingHookBody.properties, name: Type.Optional(name) })
 export type IncomingHookChange = Static<typeof incomingHookChange>
 
-export const outgoingHookChange = Exactly({
+export const outgoingHookChange = t.Exactly({
   ...outgoingHookBody.properties,
   name: Type.Optional(name),
 })
 export type OutgoingHookChange = Static<typeof outgoingHookChange>
 
-export const rotateSecretBody = Exactly(
+export const rotateSecretBody = t.Exactly(
   {
     overlap_seconds: Type.Optional(
       Type.Integer({
@@ -407,79 +359,70 @@ export const rotateSecretBody = Exactly(
 const booleanOrNull = (description: string) =>
   Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description })
 
-export const hookSchema = namedObject('Hook', {
-  id: described(Uuid, 'The id of the hook.'),
-  name: Type.String({ description: 'The name of the hook.' }),
-  type: Word(['incoming', 'outgoing'] as const, {
-    description: '`incoming`: a URL that starts runs. `outgoing`: a request that reports on runs.',
-  }),
-  action_type: Type.String({ description: 'The type of actions that it starts or reports.' }),
-  active: Type.Boolean({ description: 'Whether the hook works.' }),
-  url: TextOrNull({
-    description:
-      'The URL to call; null for outgoing hooks. After creation, masked for callers without `hook:edit`.',
-  }),
-  target_url: TextOrNull({
-    description:
-      'The URL that is called; null for incoming hooks. After creation, callers without `hook:edit` see only its scheme and host.',
-  }),
+export const hookSchema = t.namedObject('Hook', {
+  id: t.described(t.Uuid, 'The id of the hook.'),
+  name: t.Text('The name of the hook.'),
+  type: t.Word(
+    ['incoming', 'outgoing'] as const,
+    '`incoming`: a URL that starts runs. `outgoing`: a request that reports on runs.',
+  ),
+  action_type: t.Text('The type of actions that it starts or reports.'),
+  active: t.Flag('Whether the hook works.'),
+  url: t.TextOrNull(
+    'The URL to call; null for outgoing hooks. After creation, masked for callers without `hook:edit`.',
+  ),
+  target_url: t.TextOrNull(
+    'The URL that is called; null for incoming hooks. After creation, callers without `hook:edit` see only its scheme and host.',
+  ),
   requires_secret: booleanOrNull('Whether calls must be signed; null for outgoing hooks.'),
   verify_ssl: booleanOrNull(
     'Whether the certificate of the receiver must be valid; null for incoming hooks.',
   ),
-  credential_id: described(
-    IdOrNull,
+  credential_id: t.described(
+    t.IdOrNull,
     'The credential whose token it sends; null: that of the application. Always null for incoming hooks.',
   ),
-  secret: TextOrNull({
-    description: 'Plain in the response that created it, `********` afterward; null without one.',
-  }),
-  secret_algorithm: TextOrNull({
-    description: 'The hash function of the signature; null without a secret, and for outgoing hooks.',
-  }),
-  secret_header_name: TextOrNull({
-    description: 'The header that carries the signature; null without a secret, and for outgoing hooks.',
-  }),
-  settings: AnyObject({
-    description: 'The settings with their defaults, as for creating a hook of its type.',
-  }),
-  effective_settings: AnyObjectOrNull({
-    description:
-      'With `settings.preset`: the settings of an ordinary hook that does the same; null otherwise.',
-  }),
-  token_origins: Type.Array(Type.String({ description: 'An origin, such as `https://proxy.example.com`.' }), {
-    description:
-      "The origins outside of the credential's provider that the hook sends its token to; empty when it sends none there. With `token_targets` `provider` these deliveries are `blocked`.",
-  }),
-  trigger_when: AnyObject({ description: 'When it acts, as for creating a hook of its type.' }),
-  disabled_at: described(
-    TimestampOrNull,
-    'When Gantry disabled it because deliveries failed; null otherwise.',
+  secret: t.TextOrNull('Plain in the response that created it, `********` afterward; null without one.'),
+  secret_algorithm: t.TextOrNull(
+    'The hash function of the signature; null without a secret, and for outgoing hooks.',
   ),
-  disabled_reason: TextOrNull({ description: 'Why Gantry disabled it; null otherwise.' }),
-  health: described(refOrNull(hookHealthSchema), 'How its deliveries are doing; null for incoming hooks.'),
-  paused_until: described(
-    TimestampOrNull,
+  secret_header_name: t.TextOrNull(
+    'The header that carries the signature; null without a secret, and for outgoing hooks.',
+  ),
+  settings: t.AnyObject('The settings with their defaults, as for creating a hook of its type.'),
+  effective_settings: t.AnyObjectOrNull(
+    'With `settings.preset`: the settings of an ordinary hook that does the same; null otherwise.',
+  ),
+  token_origins: t.List(
+    t.Text('An origin, such as `https://proxy.example.com`.'),
+    "The origins outside of the credential's provider that the hook sends its token to; empty when it sends none there. With `token_targets` `provider` these deliveries are `blocked`.",
+  ),
+  trigger_when: t.AnyObject('When it acts, as for creating a hook of its type.'),
+  disabled_at: t.TimeOrNull('When Gantry disabled it because deliveries failed; null otherwise.'),
+  disabled_reason: t.TextOrNull('Why Gantry disabled it; null otherwise.'),
+  health: t.described(
+    t.refOrNull(hookHealthSchema),
+    'How its deliveries are doing; null for incoming hooks.',
+  ),
+  paused_until: t.TimeOrNull(
     'Until when nothing is sent: the service that it notifies has reached its rate limit, or attempts failed. Null otherwise.',
   ),
-  paused_reason: TextOrNull({
-    description:
-      'Why nothing is sent until then, such as `api.github.com allows no more requests until 14:05 UTC (rate limit)`; null otherwise.',
-  }),
-  pipeline_id: idOf('pipeline'),
-  pipeline_name: TextOrNull({
-    description: 'The name of the pipeline; null for callers without `pipeline:view` and `action:view`.',
-  }),
-  resource_type: Word(Object.keys(RESOURCE_TYPES), { description: 'The kind of resource of the pipeline.' }),
-  resource_id: described(Id, 'The id of the resource of the pipeline.'),
-  resource_name: TextOrNull({
-    description:
-      'The name of the resource; null for callers who can read neither it (`application:view`, `server:view`) nor actions.',
-  }),
-  project_id: idOf('project'),
-  environment_id: idOf('environment'),
-  created_by_user: described(ref(userSchema), 'Who created the hook.'),
-  ...timestamps,
+  paused_reason: t.TextOrNull(
+    'Why nothing is sent until then, such as `api.github.com allows no more requests until 14:05 UTC (rate limit)`; null otherwise.',
+  ),
+  pipeline_id: t.idOf('pipeline'),
+  pipeline_name: t.TextOrNull(
+    'The name of the pipeline; null for callers without `pipeline:view` and `action:view`.',
+  ),
+  resource_type: t.Word(Object.keys(RESOURCE_TYPES), 'The kind of resource of the pipeline.'),
+  resource_id: t.described(t.Id, 'The id of the resource of the pipeline.'),
+  resource_name: t.TextOrNull(
+    'The name of the resource; null for callers who can read neither it (`application:view`, `server:view`) nor actions.',
+  ),
+  project_id: t.idOf('project'),
+  environment_id: t.idOf('environment'),
+  created_by_user: t.described(t.ref(userSchema), 'Who created the hook.'),
+  ...t.timestamps,
 })
 export type Hook = Static<typeof hookSchema>
 

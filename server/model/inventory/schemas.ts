@@ -2,79 +2,63 @@
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import type { Retention } from '#platform/database/tables.ts'
-import {
-  described,
-  Exactly,
-  humanReadable,
-  Id,
-  idOf,
-  namedObject,
-  ref,
-  TextOrNull,
-  TimestampOrNull,
-  timestamps,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 
-export const resourceSummarySchema = namedObject('ResourceSummary', {
-  resource_type: Type.String({ description: 'The kind of resource that is counted, such as `server`.' }),
-  resource_type_plural: Type.String({ description: '`resource_type` in the plural, such as `servers`.' }),
-  resource_type_human_readable: humanReadable('resource_type'),
-  resource_type_human_readable_plural: humanReadable('resource_type_plural'),
-  summary: Exactly(
-    { count: Type.Integer({ description: 'How many there are.' }) },
-    { description: 'The result of counting.' },
-  ),
+export const resourceSummarySchema = t.namedObject('ResourceSummary', {
+  resource_type: t.Text('The kind of resource that is counted, such as `server`.'),
+  resource_type_plural: t.Text('`resource_type` in the plural, such as `servers`.'),
+  resource_type_human_readable: t.humanReadable('resource_type'),
+  resource_type_human_readable_plural: t.humanReadable('resource_type_plural'),
+  summary: t.Exactly({ count: t.Integer('How many there are.') }, { description: 'The result of counting.' }),
 })
 export type ResourceSummary = Static<typeof resourceSummarySchema>
 
 const resourceSummary = (what: string) =>
-  Type.Array(ref(resourceSummarySchema), { description: `Counts of what is in the ${what}, by kind.` })
-const usedCredits = Type.Integer({ description: 'Target runs started this month (UTC).' })
+  t.List(t.ref(resourceSummarySchema), `Counts of what is in the ${what}, by kind.`)
+const usedCredits = t.Integer('Target runs started this month (UTC).')
 
-export const organizationSchema = namedObject('Organization', {
-  id: idOf('organization'),
-  name: Type.String({ description: 'The name of the organization.' }),
-  url_slug: Type.String({ description: 'Unique, derived from the name at creation.' }),
+export const organizationSchema = t.namedObject('Organization', {
+  id: t.idOf('organization'),
+  name: t.Text('The name of the organization.'),
+  url_slug: t.Text('Unique, derived from the name at creation.'),
   resource_summary: resourceSummary('organization'),
-  owner: described(ref(userSchema), 'One of its owners.'),
-  ...timestamps,
+  owner: t.described(t.ref(userSchema), 'One of its owners.'),
+  ...t.timestamps,
 })
 export type Organization = Static<typeof organizationSchema>
 
-export const projectSchema = namedObject('Project', {
-  id: idOf('project'),
-  user_id: described(Id, 'The id of the user who created the project.'),
-  name: Type.String({ description: 'The name of the project, unique in its organization.' }),
-  logo_url: TextOrNull({ description: 'The URL of its logo; null without one.' }),
+export const projectSchema = t.namedObject('Project', {
+  id: t.idOf('project'),
+  user_id: t.described(t.Id, 'The id of the user who created the project.'),
+  name: t.Text('The name of the project, unique in its organization.'),
+  logo_url: t.TextOrNull('The URL of its logo; null without one.'),
   resource_summary: resourceSummary('project'),
-  os_users: Type.Array(Exactly({ name: Type.String({ description: 'The login name of an account.' }) }), {
-    description: 'The accounts that Gantry logs in as on the servers of the project.',
-  }),
-  organization: described(ref(organizationSchema), 'The organization that the project belongs to.'),
-  created_by_user: described(ref(userSchema), 'Who created the project.'),
+  os_users: t.List(
+    t.Exactly({ name: t.Text('The login name of an account.') }),
+    'The accounts that Gantry logs in as on the servers of the project.',
+  ),
+  organization: t.described(t.ref(organizationSchema), 'The organization that the project belongs to.'),
+  created_by_user: t.described(t.ref(userSchema), 'Who created the project.'),
   used_credits: usedCredits,
-  ...timestamps,
+  ...t.timestamps,
 })
 export type Project = Static<typeof projectSchema>
 
-export const environmentSchema = namedObject('Environment', {
-  id: idOf('environment'),
-  type: Word(Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[], {
-    description: 'The stage that the environment is for.',
-  }),
-  type_human_readable: humanReadable('type'),
-  name: Type.String({ description: 'The name of the environment, unique in its project.' }),
-  description: TextOrNull({ description: 'What the environment is for; null without a description.' }),
+export const environmentSchema = t.namedObject('Environment', {
+  id: t.idOf('environment'),
+  type: t.Word(
+    Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[],
+    'The stage that the environment is for.',
+  ),
+  type_human_readable: t.humanReadable('type'),
+  name: t.Text('The name of the environment, unique in its project.'),
+  description: t.TextOrNull('What the environment is for; null without a description.'),
   used_credits: usedCredits,
   resource_summary: resourceSummary('environment'),
-  ...timestamps,
-  archived_at: described(
-    TimestampOrNull,
-    'When it was archived; null unless it is. Nothing runs while archived.',
-  ),
-  project: described(ref(projectSchema), 'The project that the environment belongs to.'),
+  ...t.timestamps,
+  archived_at: t.TimeOrNull('When it was archived; null unless it is. Nothing runs while archived.'),
+  project: t.described(t.ref(projectSchema), 'The project that the environment belongs to.'),
 })
 export type Environment = Static<typeof environmentSchema>
 
@@ -103,7 +87,7 @@ export const retentionInput = Type.Unsafe<Partial<Retention> | null>({
 })
 
 /** An environment as its own routes show it: with its settings. */
-export const environmentRecordSchema = namedObject('EnvironmentRecord', {
+export const environmentRecordSchema = t.namedObject('EnvironmentRecord', {
   ...environmentSchema.properties,
   retention: Type.Unsafe<Retention | null>({
     ...retentionLimits,

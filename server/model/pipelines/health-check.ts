@@ -1,13 +1,13 @@
 // Health checks in the API, and what a schema cannot express about them. What a check does is in model/deploy.
 import { Type } from 'typebox'
 import type { HealthCheck } from '#platform/database/tables.ts'
-import { namedObject, refOrNull, TextOrNull, Word } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 
-const type = Word(['http', 'tcp', 'command'] as const, {
-  description:
-    'How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.',
-})
+const type = t.Word(
+  ['http', 'tcp', 'command'] as const,
+  'How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.',
+)
 const url = Type.String({
   minLength: 1,
   maxLength: 2_048,
@@ -36,7 +36,7 @@ const expect_status = Type.Unsafe<number | string>({
   default: '200-299',
   description: 'Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.',
 })
-const expect_body = TextOrNull({
+const expect_body = t.TextOrNull({
   minLength: 1,
   maxLength: 1_000,
   description:
@@ -56,7 +56,7 @@ const timing = {
   ),
 }
 
-export const healthCheckSchema = namedObject('HealthCheck', {
+export const healthCheckSchema = t.namedObject('HealthCheck', {
   type,
   url: Type.Optional(url),
   port: Type.Optional(port),
@@ -68,7 +68,7 @@ export const healthCheckSchema = namedObject('HealthCheck', {
 
 /** The answer holds the fields of its type, with their defaults. */
 export const healthCheckOrNull = (description: string) =>
-  ({ ...refOrNull(healthCheckSchema), description }) as unknown as ReturnType<
+  ({ ...t.refOrNull(healthCheckSchema), description }) as unknown as ReturnType<
     typeof Type.Unsafe<HealthCheck | null>
   >
 

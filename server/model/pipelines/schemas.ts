@@ -1,31 +1,19 @@
 // Pipelines and their steps in the API.
 import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
-import {
-  described,
-  Exactly,
-  humanReadable,
-  Id,
-  idOf,
-  Name,
-  namedObject,
-  ref,
-  TextOrNull,
-  timestamps,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 import { healthCheckInput, healthCheckOrNull, healthCheckSchema } from './health-check.ts'
 import type { Rollout } from './rollout.ts'
 
-const name = Name(255, 'The name of the pipeline.')
-const stepName = Name(255, 'The name of the step, unique in the pipeline.')
-const queuePolicy = Word(['queue', 'latest', 'reject'] as const, {
+const name = t.Name(255, 'The name of the pipeline.')
+const stepName = t.Name(255, 'The name of the step, unique in the pipeline.')
+const queuePolicy = t.Word(['queue', 'latest', 'reject'] as const, {
   default: 'queue',
   description:
     'What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.',
 })
-const onFailure = Word(['revert', 'keep'] as const, {
+const onFailure = t.Word(['revert', 'keep'] as const, {
   default: 'revert',
   description:
     'When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.',
@@ -79,7 +67,7 @@ const optionalFields = {
     'How a new release is checked once it is live; for `deploy`. It replaces that of the application; null: that of the application.',
   ),
   run_after: Type.Optional(
-    Type.Array(Id, {
+    Type.Array(t.Id, {
       maxItems: 100,
       uniqueItems: true,
       description:
@@ -87,11 +75,12 @@ const optionalFields = {
     }),
   ),
 }
-const operation = Word(Object.keys(OPERATIONS) as Operation[], {
-  description: 'What the pipeline does. Only `deploy` has built-in steps; it is for applications.',
-})
+const operation = t.Word(
+  Object.keys(OPERATIONS) as Operation[],
+  'What the pipeline does. Only `deploy` has built-in steps; it is for applications.',
+)
 
-export const pipelineBody = Exactly(
+export const pipelineBody = t.Exactly(
   { name, operation, ...optionalFields },
   {
     title: 'CreatePipelineRequest',
@@ -99,7 +88,7 @@ export const pipelineBody = Exactly(
 )
 export type PipelineBody = Static<typeof pipelineBody>
 
-export const pipelineChange = Exactly({
+export const pipelineChange = t.Exactly({
   name: Type.Optional(name),
   operation: Type.Optional(operation),
   ...optionalFields,
@@ -112,36 +101,26 @@ const RUN_ON_REVERT =
   'Whether the step runs again, in the folder of the earlier release, after a deploy went back to it.'
 
 const stepFields = {
-  description: Type.Optional(
-    TextOrNull({ maxLength: 1_000, description: 'What the step does; null: no description.' }),
-  ),
-  run_as_user: Type.Optional(
-    TextOrNull({
+  ...t.optional({
+    description: t.TextOrNull({ maxLength: 1_000, description: 'What the step does; null: no description.' }),
+    run_as_user: t.TextOrNull({
       pattern: '^[a-z_][a-z0-9_-]{0,31}$',
       'x-hint': 'must be an account name: lowercase letters, digits, _ and -, at most 32 characters',
       description: 'The account on the server; null: the account of the connection.',
     }),
-  ),
-  timeout_seconds: Type.Optional(
-    Type.Integer({
+    timeout_seconds: Type.Integer({
       minimum: 1,
       maximum: 86_400,
       default: 600,
       description: 'After how many seconds the step is ended and fails.',
     }),
-  ),
-  idempotent: Type.Optional(
-    Type.Boolean({
+    idempotent: Type.Boolean({
       default: false,
       description: 'Whether the step may run again when its worker was lost.',
     }),
-  ),
-  irreversible: Type.Optional(Type.Boolean({ default: false, description: IRREVERSIBLE })),
-  run_on_revert: Type.Optional(
-    Type.Boolean({ default: false, description: `${RUN_ON_REVERT} It must be idempotent.` }),
-  ),
-  trigger_after: Type.Optional(
-    Type.Unsafe<number | string | null>({
+    irreversible: Type.Boolean({ default: false, description: IRREVERSIBLE }),
+    run_on_revert: Type.Boolean({ default: false, description: `${RUN_ON_REVERT} It must be idempotent.` }),
+    trigger_after: Type.Unsafe<number | string | null>({
       type: ['integer', 'string', 'null'],
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
@@ -150,7 +129,7 @@ const stepFields = {
       description:
         'The step that it follows, by id or name; null: it runs first. A new step without it runs last.',
     }),
-  ),
+  }),
 }
 const command = Type.String({
   minLength: 1,
@@ -160,10 +139,10 @@ const command = Type.String({
   description: 'A bash script, at most 64 KiB. Values are passed only as environment variables.',
 })
 
-export const stepBody = Exactly({ name: stepName, command, ...stepFields })
+export const stepBody = t.Exactly({ name: stepName, command, ...stepFields })
 export type StepBody = Static<typeof stepBody>
 
-export const stepChange = Exactly({
+export const stepChange = t.Exactly({
   name: Type.Optional(stepName),
   command: Type.Optional(command),
   ...stepFields,
@@ -171,42 +150,39 @@ export const stepChange = Exactly({
 export type StepChange = Static<typeof stepChange>
 
 export const stepCommandFields = {
-  command: TextOrNull({ description: 'The bash script that it runs; null for built-in steps.' }),
-  run_as_user: TextOrNull({ description: 'The account on the server; null: the account of the connection.' }),
-  timeout_seconds: Type.Integer({ description: 'After how many seconds the step is ended and fails.' }),
-  idempotent: Type.Boolean({ description: 'Whether the step may run again when its worker was lost.' }),
-  irreversible: Type.Boolean({ description: IRREVERSIBLE }),
-  run_on_revert: Type.Boolean({ description: RUN_ON_REVERT }),
+  command: t.TextOrNull('The bash script that it runs; null for built-in steps.'),
+  run_as_user: t.TextOrNull('The account on the server; null: the account of the connection.'),
+  timeout_seconds: t.Integer('After how many seconds the step is ended and fails.'),
+  idempotent: t.Flag('Whether the step may run again when its worker was lost.'),
+  irreversible: t.Flag(IRREVERSIBLE),
+  run_on_revert: t.Flag(RUN_ON_REVERT),
 }
 
-export const pipelineStepSchema = namedObject('PipelineStep', {
+export const pipelineStepSchema = t.namedObject('PipelineStep', {
   id: Type.Integer({ minimum: 1, description: 'The id of the step; does not change when it is edited.' }),
-  name: Type.String({ description: 'The name of the step.' }),
-  description: TextOrNull({ description: 'What the step does; null without a description.' }),
-  built_in: Type.Boolean({ description: 'Whether it is one of the steps that every deploy has.' }),
+  name: t.Text('The name of the step.'),
+  description: t.TextOrNull('What the step does; null without a description.'),
+  built_in: t.Flag('Whether it is one of the steps that every deploy has.'),
   ...stepCommandFields,
   order: Type.Integer({ minimum: 1, description: 'Its position in the pipeline, from 1.' }),
-  ...timestamps,
+  ...t.timestamps,
 })
 export type PipelineStep = Static<typeof pipelineStepSchema>
 
-export const pipelineSchema = namedObject('Pipeline', {
-  id: idOf('pipeline'),
-  name: Type.String({ description: 'The name of the pipeline.' }),
-  operation: Word(Object.keys(OPERATIONS) as Operation[], { description: 'What the pipeline does.' }),
-  operation_human_readable: humanReadable('operation'),
-  resource_type: Word(Object.keys(RESOURCE_TYPES), { description: 'The kind of resource that it runs on.' }),
-  resource_type_human_readable: humanReadable('resource_type'),
-  resource_id: described(Id, 'The id of the application or server that it runs on.'),
-  resource_name: TextOrNull({
-    description:
-      'The name of the application or server; null for callers who can read neither it (`application:view`, `server:view`) nor actions.',
-  }),
-  environment_id: idOf('environment'),
-  project_id: idOf('project'),
-  max_parallel_actions: Type.Integer({
-    description: 'How many of its actions may run at the same time. 0: no limit.',
-  }),
+export const pipelineSchema = t.namedObject('Pipeline', {
+  id: t.idOf('pipeline'),
+  name: t.Text('The name of the pipeline.'),
+  operation: t.Word(Object.keys(OPERATIONS) as Operation[], 'What the pipeline does.'),
+  operation_human_readable: t.humanReadable('operation'),
+  resource_type: t.Word(Object.keys(RESOURCE_TYPES), 'The kind of resource that it runs on.'),
+  resource_type_human_readable: t.humanReadable('resource_type'),
+  resource_id: t.described(t.Id, 'The id of the application or server that it runs on.'),
+  resource_name: t.TextOrNull(
+    'The name of the application or server; null for callers who can read neither it (`application:view`, `server:view`) nor actions.',
+  ),
+  environment_id: t.idOf('environment'),
+  project_id: t.idOf('project'),
+  max_parallel_actions: t.Integer('How many of its actions may run at the same time. 0: no limit.'),
   queue_policy: queuePolicy,
   rollout: Type.Unsafe<Rollout | null>({
     ...rolloutInput,
@@ -216,10 +192,10 @@ export const pipelineSchema = namedObject('Pipeline', {
   health_check: healthCheckOrNull(
     'How a new release is checked once it is live, instead of by the health check of the application; null: by that one.',
   ),
-  run_after: Type.Array(Id, { description: 'The ids of the pipelines after whose runs it runs as a child.' }),
-  steps: Type.Array(ref(pipelineStepSchema), { description: 'In execution order.' }),
-  created_by_user: described(ref(userSchema), 'Who created the pipeline.'),
-  ...timestamps,
+  run_after: t.List(t.Id, 'The ids of the pipelines after whose runs it runs as a child.'),
+  steps: t.List(t.ref(pipelineStepSchema), 'In execution order.'),
+  created_by_user: t.described(t.ref(userSchema), 'Who created the pipeline.'),
+  ...t.timestamps,
 })
 export type Pipeline = Static<typeof pipelineSchema>
 

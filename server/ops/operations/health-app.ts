@@ -6,7 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { replyToBrokenConnection, replyWithError } from '#platform/http/errors.ts'
 import { closeConnectionsOnStop } from '#platform/http/graceful-stop.ts'
 import { logRequests } from '#platform/http/requests.ts'
-import { errorSchema } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { recordRoutes, rejectUnknownRoutes } from '#platform/http/unknown-routes.ts'
 import { createValidatorCompiler } from '#platform/http/validation.ts'
 import { type HealthSigns, healthRoutes } from './routes.ts'
@@ -31,8 +31,8 @@ export async function buildHealthApp(deps: {
     clientErrorHandler: replyToBrokenConnection,
     return503OnClosing: false,
   })
-  app.addSchema(errorSchema)
-  app.setValidatorCompiler(createValidatorCompiler([errorSchema]))
+  app.addSchema(t.errorSchema)
+  app.setValidatorCompiler(createValidatorCompiler([t.errorSchema]))
   app.setSerializerCompiler(() => JSON.stringify)
   app.setErrorHandler(replyWithError)
   logRequests(app, deps.version, (request) => request.caller?.id ?? null)

@@ -3,18 +3,14 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
+import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { prefersPage } from '#platform/http/requests.ts'
-import {
-  AnyObject,
-  described,
-  Exactly,
-  errorResponses,
-  TextOrNull,
-  Timestamp,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { type StaticFile, sendFile, toFile } from '#platform/http/static-files.ts'
 import { findUnready, type ReadinessSigns } from './readiness.ts'
+import { workerRoutes } from './worker-routes.ts'
 
 export type HealthSigns = Omit<Health, 'deadLetters'>
 
@@ -26,24 +22,22 @@ export type Health = ReadinessSigns & {
   deadLetters(limit: number): Promise<DeadLetter[]>
 }
 
-const deadLetter = Exactly(
+const deadLetter = t.Exactly(
   {
-    id: Type.String({ description: 'The id of the job.' }),
-    job: Type.String({ description: 'The name of the job.' }),
-    payload_keys: Type.Array(Type.String(), {
-      description: 'The names of its inputs; not the values, which may be secret.',
-    }),
-    attempts: Type.Integer({ description: 'How often it was tried.' }),
-    error: TextOrNull({ description: 'The error of the last attempt; null when there was none.' }),
-    enqueued_at: described(Timestamp, 'When it was enqueued.'),
-    failed_at: described(Timestamp, 'When it failed for good.'),
+    id: t.Text('The id of the job.'),
+    job: t.Text('The name of the job.'),
+    payload_keys: t.List(Type.String(), 'The names of its inputs; not the values, which may be secret.'),
+    attempts: t.Integer('How often it was tried.'),
+    error: t.TextOrNull('The error of the last attempt; null when there was none.'),
+    enqueued_at: t.Time('When it was enqueued.'),
+    failed_at: t.Time('When it failed for good.'),
   },
   { title: 'DeadLetter' },
 )
 export type DeadLetter = Static<typeof deadLetter>
 
-const tags = ['Operations']
-const alive = Exactly(
+const operation = operationsOf('Operations')
+const alive = t.Exactly(
   { status: Type.Literal('ok', { description: 'Always `ok`.' }) },
   { title: 'HealthStatus' },
 )
@@ -55,17 +49,12 @@ export type HealthDeps = { health: HealthSigns; isOperator: (request: FastifyReq
 export const healthRoutes: FastifyPluginAsyncTypebox<HealthDeps> = async (app, { health, isOperator }) => {
   app.get(
     '/healthz',
-    {
-      config: { access: publicly, notJson: true },
-      schema: {
-        tags,
-        operationId: 'checkAlive',
-        summary: 'Liveness: the process and the database respond',
-        description: 'Restart a process that returns 503 here for minutes while its database is available.',
-        security: [],
-        response: { 200: alive, ...errorResponses(422, 503) },
-      },
-    },
+    operation(publicly, 'checkAlive', {
+      summary: 'Liveness: the process and the database respond',
+      traits: { notJson: true },
+      description: 'Restart a process that returns 503 here for minutes while its database is available.',
+      response: { 200: alive, ...t.errorResponses(422, 503) },
+    }),
     async () => {
       await health.checkDatabase()
       return { status: 'ok' as const }
@@ -74,18 +63,13 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthDeps> = async (app, {
 
   app.get(
     '/readyz',
-    {
-      config: { access: publicly, notJson: true },
-      schema: {
-        tags,
-        operationId: 'checkReady',
-        summary: 'Readiness: the queue processes jobs, too',
-        description:
-          'For load balancers: send no requests to a process that returns 503. `code` is the reason: `database_unreachable`, `database_unresponsive`, `database_read_only`, `database_full`, `queue_stalled`, `outgrown` or `stopping`. Needs no token; with the metrics token or that of an instance administrator, `message` says more.',
-        security: [],
-        response: { 200: alive, ...errorResponses(422, 503) },
-      },
-    },
+    operation(publicly, 'checkReady', {
+      summary: 'Readiness: the queue processes jobs, too',
+      traits: { notJson: true },
+      description:
+        'For load balancers: send no requests to a process that returns 503. `code` is the reason: `database_unreachable`, `database_unresponsive`, `database_read_only`, `database_full`, `queue_stalled`, `outgrown` or `stopping`. Needs no token; with the metrics token or that of an instance administrator, `message` says more.',
+      response: { 200: alive, ...t.errorResponses(422, 503) },
+    }),
     async (request) => {
       const unready = await findUnready(health)
       if (unready === null) return { status: 'ok' as const }
@@ -96,58 +80,48 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthDeps> = async (app, {
 
   app.get(
     '/metrics',
-    {
-      config: {
-        access: { kind: 'instance-admin', or: 'metrics-token', available: 'while-busy' },
-        notJson: true,
-      },
-      schema: {
-        tags,
-        operationId: 'readMetrics',
-        summary: 'Metrics in the Prometheus text format',
-        description: 'For instance administrators, and for the token in `GANTRY_METRICS_TOKEN`.',
-        response: {
-          200: {
-            description: 'The metrics, one sample per line',
-            content: { 'text/plain': { schema: Type.String() } },
-          },
-          ...errorResponses(401, 403, 503),
+    operation({ kind: 'instance-admin', or: 'metrics-token', available: 'while-busy' }, 'readMetrics', {
+      summary: 'Metrics in the Prometheus text format',
+      traits: { notJson: true },
+      description: 'For instance administrators, and for the token in `GANTRY_METRICS_TOKEN`.',
+      response: {
+        200: {
+          description: 'The metrics, one sample per line',
+          content: { 'text/plain': { schema: Type.String() } },
         },
+        ...t.errorResponses(401, 403, 503),
       },
-    },
+    }),
     async (_request, reply) =>
       reply.type('text/plain; version=0.0.4; charset=utf-8').send(await health.metrics()),
   )
 }
 
-export const operationsRoutes: FastifyPluginAsyncTypebox<
-  HealthDeps & { health: Health; version: string }
-> = async (app, { health, isOperator, version }) => {
+export type OperationsDeps = HealthDeps & { health: Health; version: string; db: Database }
+
+export const operationsRoutes: FastifyPluginAsyncTypebox<OperationsDeps> = async (
+  app,
+  { health, isOperator, version, db },
+) => {
   app.get(
     '/',
-    {
-      config: { access: publicly },
-      schema: {
-        tags,
-        operationId: 'readVersion',
-        summary: 'Name and version',
-        description:
-          'Identifies the service and its version: the first call of a client. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
-        security: [],
-        response: {
-          200: Exactly(
-            {
-              name: Type.String({ description: 'Always `Gantry`.' }),
-              version: Type.String({ description: 'The running version.' }),
-              documentation: Type.String({ description: 'The path of the API reference.' }),
-            },
-            { title: 'ServiceInfo' },
-          ),
-          302: Type.Null({ description: 'To the dashboard, for callers that ask for `text/html`' }),
-          ...errorResponses(406),
-        },
+    operation(publicly, 'readVersion', {
+      summary: 'Name and version',
+      description:
+        'Identifies the service and its version: the first call of a client. Needs no token, and answers without the database. Redirects browsers, which ask for `text/html`, to the dashboard at `/app`.',
+      response: {
+        200: t.Exactly(
+          {
+            name: t.Text('Always `Gantry`.'),
+            version: t.Text('The running version.'),
+            documentation: t.Text('The path of the API reference.'),
+          },
+          { title: 'ServiceInfo' },
+        ),
+        302: Type.Null({ description: 'To the dashboard, for callers that ask for `text/html`' }),
+        ...t.errorResponses(406),
       },
-    },
+    }),
     async (request, reply) => {
       reply.header('vary', 'Accept')
       // Relative: behind a proxy, the browser knows best under which address it has reached Gantry.
@@ -157,36 +131,26 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<
   )
 
   await healthRoutes(app, { health, isOperator })
+  await app.register(workerRoutes, { db })
 
   app.get(
     '/jobs/dead-letters',
-    {
-      config: { access: instanceAdmin },
-      schema: {
-        tags,
-        operationId: 'listDeadLetters',
-        summary: 'List jobs that failed their last attempt, newest first',
-        description: 'For instance administrators. At most 100 jobs.',
-        response: { 200: Type.Array(deadLetter), ...errorResponses(401, 403) },
-      },
-    },
+    operation(instanceAdmin, 'listDeadLetters', {
+      summary: 'List jobs that failed their last attempt, newest first',
+      description: 'For instance administrators. At most 100 jobs.',
+      response: { 200: Type.Array(deadLetter), ...t.errorResponses(401, 403) },
+    }),
     async () => health.deadLetters(100),
   )
 
   let document: Promise<StaticFile> | undefined
   app.get(
     '/openapi.json',
-    {
-      config: { access: publicly },
-      schema: {
-        tags,
-        operationId: 'readOpenApi',
-        summary: 'This API as an OpenAPI 3.1 document',
-        description: 'Changes only with the version of Gantry.',
-        security: [],
-        response: { 200: AnyObject(), ...errorResponses(406, 422) },
-      },
-    },
+    operation(publicly, 'readOpenApi', {
+      summary: 'This API as an OpenAPI 3.1 document',
+      description: 'Changes only with the version of Gantry.',
+      response: { 200: t.AnyObject(), ...t.errorResponses(406, 422) },
+    }),
     async (request, reply) => {
       // Half a megabyte that anybody may ask for, and that changes only with the version: written once.
       document ??= toFile(Buffer.from(JSON.stringify(app.swagger())), 'application/json; charset=utf-8')

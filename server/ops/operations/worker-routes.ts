@@ -2,79 +2,58 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { instanceAdmin } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { setDraining } from '#model/workers/heartbeat.ts'
 import { IS_ONLINE } from '#model/workers/live-workers.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
-import {
-  described,
-  Exactly,
-  errorResponses,
-  IntegerOrNull,
-  TextOrNull,
-  Timestamp,
-  Uuid,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
-const worker = Exactly(
+const worker = t.Exactly(
   {
     id: Type.String({ format: 'uuid', description: 'Of the process: after a restart it is another one.' }),
-    name: TextOrNull({
-      description:
-        'The machine, by `GANTRY_WORKER_NAME` or its host name; null with the embedded database, and for workers of an older release.',
-    }),
-    version: TextOrNull({ description: 'The release that it runs; null for older ones.' }),
-    online: Type.Boolean({ description: 'Whether it has sent a heartbeat in the last 30 seconds.' }),
-    draining: Type.Boolean({ description: 'Whether it takes no new targets.' }),
-    running_targets: Type.Integer({
-      description: 'How many targets it runs, within a second or so; 0 when it is not online.',
-    }),
-    capacity: IntegerOrNull({
-      description:
-        'How many targets it runs at the same time (`GANTRY_TARGETS_PER_WORKER`); null for older releases.',
-    }),
-    started_at: described(Timestamp, 'When it started.'),
-    last_seen_at: described(Timestamp, 'When it sent its last heartbeat.'),
+    name: t.TextOrNull(
+      'The machine, by `GANTRY_WORKER_NAME` or its host name; null with the embedded database, and for workers of an older release.',
+    ),
+    version: t.TextOrNull('The release that it runs; null for older ones.'),
+    online: t.Flag('Whether it has sent a heartbeat in the last 30 seconds.'),
+    draining: t.Flag('Whether it takes no new targets.'),
+    running_targets: t.Integer('How many targets it runs, within a second or so; 0 when it is not online.'),
+    capacity: t.IntegerOrNull(
+      'How many targets it runs at the same time (`GANTRY_TARGETS_PER_WORKER`); null for older releases.',
+    ),
+    started_at: t.Time('When it started.'),
+    last_seen_at: t.Time('When it sent its last heartbeat.'),
   },
   { title: 'Worker' },
 )
 type WorkerRecord = Static<typeof worker>
 
-const tags = ['Operations']
-const params = Exactly({ id: Uuid })
+const operation = operationsOf('Operations')
+const params = t.Exactly({ id: t.Uuid })
 
 /** The workers of the installation, and taking one of them out of service. */
 export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (app, { db }) => {
   app.get(
     '/workers',
-    {
-      config: { access: instanceAdmin },
-      schema: {
-        tags,
-        operationId: 'listWorkers',
-        summary: 'List the workers',
-        description:
-          'By name, oldest first. One that ended without signing off is listed as not `online` for a day.',
-        response: { 200: Type.Array(worker), ...errorResponses(401, 403) },
-      },
-    },
+    operation(instanceAdmin, 'listWorkers', {
+      summary: 'List the workers',
+      description:
+        'By name, oldest first. One that ended without signing off is listed as not `online` for a day.',
+      response: { 200: Type.Array(worker), ...t.errorResponses(401, 403) },
+    }),
     async () => readWorkers(db),
   )
 
   app.post(
     '/workers/:id/drain',
-    {
-      config: { access: instanceAdmin },
-      schema: {
-        tags,
-        operationId: 'drainWorker',
-        summary: 'Drain a worker',
-        description:
-          'It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.',
-        params,
-        response: { 200: worker, ...errorResponses(401, 403, 404, 422) },
-      },
-    },
+    operation(instanceAdmin, 'drainWorker', {
+      summary: 'Drain a worker',
+      description:
+        'It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.',
+      params,
+      response: { 200: worker, ...t.errorResponses(401, 403, 404, 422) },
+    }),
     async ({ params, log }) => {
       if (!(await setDraining(db, params.id, true))) throw notFound()
       log.info({ worker_id: params.id }, 'worker drains')
@@ -84,17 +63,12 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
 
   app.delete(
     '/workers/:id/drain',
-    {
-      config: { access: instanceAdmin },
-      schema: {
-        tags,
-        operationId: 'undrainWorker',
-        summary: 'End the draining of a worker',
-        description: 'It takes targets again. Returns 404 for a worker that is not online.',
-        params,
-        response: { 200: worker, ...errorResponses(401, 403, 404, 422) },
-      },
-    },
+    operation(instanceAdmin, 'undrainWorker', {
+      summary: 'End the draining of a worker',
+      description: 'It takes targets again. Returns 404 for a worker that is not online.',
+      params,
+      response: { 200: worker, ...t.errorResponses(401, 403, 404, 422) },
+    }),
     async ({ params, log }) => {
       if (!(await setDraining(db, params.id, false))) throw notFound()
       log.info({ worker_id: params.id }, 'worker takes targets again')

@@ -1,6 +1,6 @@
 // HTTP: errors, validation, parsing, pagination and the OpenAPI document. This file holds the building blocks of the
-// schemas that validate, type and document requests and responses.
-import { type Static, type TSchema, Type } from 'typebox'
+// schemas that validate, type and document requests and responses; rooms import it as `t`.
+import { type Static, type TOptional, type TSchema, Type } from 'typebox'
 
 /** A schema with a name, under which the OpenAPI document lists it. */
 export function named<Schema extends TSchema>(name: string, schema: Schema): Schema & { $id: string } {
@@ -27,10 +27,22 @@ export function described<Schema extends TSchema>(schema: Schema, description: s
   return Object.defineProperties({}, properties) as Schema
 }
 
-export const TextOrNull = (options: object = {}) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], ...options })
-export const IntegerOrNull = (options: object = {}) =>
-  Type.Unsafe<number | null>({ type: ['integer', 'null'], ...options })
+/** What is most often said of a field is its description alone. */
+type Options = string | object
+const optionsOf = (options: Options) => (typeof options === 'string' ? { description: options } : options)
+
+export const Text = (options: Options) => Type.String(optionsOf(options))
+export const Flag = (options: Options) => Type.Boolean(optionsOf(options))
+export const Integer = (options: Options) => Type.Integer(optionsOf(options))
+export const Anything = (options: Options) => Type.Unknown(optionsOf(options))
+export function List<Item extends TSchema>(items: Item, options: Options) {
+  return Type.Array(items, optionsOf(options))
+}
+
+export const TextOrNull = (options: Options = {}) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], ...optionsOf(options) })
+export const IntegerOrNull = (options: Options = {}) =>
+  Type.Unsafe<number | null>({ type: ['integer', 'null'], ...optionsOf(options) })
 
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const IdOrNull = IntegerOrNull({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
@@ -38,9 +50,11 @@ export const Uuid = Type.String({ format: 'uuid' })
 export const UuidOrNull = TextOrNull({ format: 'uuid' })
 export const Timestamp = Type.String({ format: 'date-time' })
 export const TimestampOrNull = TextOrNull({ format: 'date-time' })
+export const Time = (description: string) => described(Timestamp, description)
+export const TimeOrNull = (description: string) => described(TimestampOrNull, description)
 export const timestamps = {
-  created_at: described(Timestamp, 'When it was created.'),
-  updated_at: described(Timestamp, 'When it last changed.'),
+  created_at: Time('When it was created.'),
+  updated_at: Time('When it last changed.'),
 }
 
 export const idOf = (what: string) => described(Id, `The id of the ${what}.`)
@@ -48,12 +62,11 @@ export const idOf = (what: string) => described(Id, `The id of the ${what}.`)
 export const idOrNullOf = (what: string, otherwise: string) =>
   described(IdOrNull, `The id of the ${what}; ${otherwise}.`)
 /** The words for a field whose value is a code. */
-export const humanReadable = (field: string) =>
-  Type.String({ description: `\`${field}\` in words, for display.` })
+export const humanReadable = (field: string) => Text(`\`${field}\` in words, for display.`)
 
 /** One of a fixed set of values. */
-export function Word<const Words extends readonly string[]>(words: Words, options: object = {}) {
-  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...options })
+export function Word<const Words extends readonly string[]>(words: Words, options: Options = {}) {
+  return Type.Unsafe<Words[number]>({ type: 'string', enum: [...words], ...optionsOf(options) })
 }
 
 /**
@@ -85,14 +98,16 @@ export function pickFields<Schema extends TSchema & { properties: object }>(
 }
 
 /** An object with any fields. */
-export const AnyObject = (options: object = {}) =>
-  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, ...options })
-export const AnyObjectOrNull = (options: object = {}) =>
-  Type.Unsafe<Record<string, unknown> | null>({
-    type: ['object', 'null'],
-    additionalProperties: true,
-    ...options,
-  })
+export const AnyObject = (options: Options = {}) =>
+  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, ...optionsOf(options) })
+export const AnyObjectOrNull = (options: Options = {}) =>
+  Type.Unsafe<Record<string, unknown> | null>({ ...AnyObject(options), type: ['object', 'null'] })
+
+/** Fields that may be left out. */
+export function optional<Fields extends Record<string, TSchema>>(fields: Fields) {
+  const entries = Object.entries(fields).map(([name, schema]) => [name, Type.Optional(schema)])
+  return Object.fromEntries(entries) as { [name in keyof Fields]: TOptional<Fields[name]> }
+}
 
 /** An object with exactly the given fields, so that a misspelled field is rejected. */
 export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, options: object = {}) {
@@ -117,14 +132,14 @@ export const cascadeQuery = Exactly({
 export const errorSchema = named(
   'Error',
   Exactly({
-    message: Type.String({ description: 'What went wrong, and what to do about it.' }),
+    message: Text('What went wrong, and what to do about it.'),
     errors: Type.Unsafe<Record<string, string[]> | null>({
       type: ['object', 'null'],
       description: 'Errors by dotted field path.',
       additionalProperties: { type: 'array', items: { type: 'string' } },
     }),
-    code: Type.String({ description: 'Machine-readable error code; docs/errors.md lists all of them.' }),
-    request_id: Type.String({ description: 'Also in the header X-Request-Id and in the log.' }),
+    code: Text('Machine-readable error code; docs/errors.md lists all of them.'),
+    request_id: Text('Also in the header X-Request-Id and in the log.'),
   }),
 )
 

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, showing } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { actionChangesSchema } from '#model/actions/changes-schemas.ts'
 import { filterQuery, filtersOf } from '#model/actions/filters.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
@@ -12,12 +13,12 @@ import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, errorResponses, Id, ref, withHeaders } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { createLargeLists } from './find-page.ts'
 import { listActions } from './list-actions.ts'
 import { readChanges } from './read-changes.ts'
 
-const tags = ['Actions']
+const operation = operationsOf('Actions')
 
 const includeQuery = {
   include: Type.Optional(
@@ -35,17 +36,13 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
 
   app.get(
     '/actions',
-    {
-      config: { access: showing('action:view'), compress: true },
-      schema: {
-        tags,
-        operationId: 'listActions',
-        summary: 'List actions',
-        description: 'The actions of every environment where you have `action:view`, newest first.',
-        querystring: Exactly({ ...pageQuery, ...filterQuery, ...includeQuery }),
-        response: { 200: Type.Array(ref(actionListItemSchema)), ...errorResponses(401, 422) },
-      },
-    },
+    operation(showing('action:view'), 'listActions', {
+      summary: 'List actions',
+      traits: { compress: true },
+      description: 'The actions of every environment where you have `action:view`, newest first.',
+      querystring: t.Exactly({ ...pageQuery, ...filterQuery, ...includeQuery }),
+      response: { 200: Type.Array(t.ref(actionListItemSchema)), ...t.errorResponses(401, 422) },
+    }),
     async (request, reply) => {
       const filters = filtersOf(request.query)
       const page = pageOf(request.query as { page?: number; per_page?: number })
@@ -59,17 +56,13 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
 
   app.get(
     '/actions/:action_id',
-    {
-      config: { access: showing('action:view'), compress: true },
-      schema: {
-        tags,
-        operationId: 'readAction',
-        summary: 'Read an action',
-        description: 'With its resource, its parent and children, and the calls and deliveries about it.',
-        params: Exactly({ action_id: Id }),
-        response: { 200: withHeaders(ref(actionSchema), { ETag: {} }), ...errorResponses(401, 404, 422) },
-      },
-    },
+    operation(showing('action:view'), 'readAction', {
+      summary: 'Read an action',
+      traits: { compress: true },
+      description: 'With its resource, its parent and children, and the calls and deliveries about it.',
+      params: t.Exactly({ action_id: t.Id }),
+      response: { 200: t.withHeaders(t.ref(actionSchema), { ETag: {} }), ...t.errorResponses(401, 404, 422) },
+    }),
     async (request, reply) => {
       const action = await readAction(await visibilityOf(tree, callerOf(request)), request.params.action_id)
       if (!action) throw notFound()
@@ -80,18 +73,13 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
 
   app.get(
     '/actions/:action_id/changes',
-    {
-      config: { access: permissions('action', 'action_id', 'action:view') },
-      schema: {
-        tags,
-        operationId: 'readActionChanges',
-        summary: 'Read what an action ships',
-        description:
-          'Commits and files between what was live on each server and what the action brings there, in both directions. They are compared when the source is fetched, and kept with the action.',
-        params: Exactly({ action_id: Id }),
-        response: { 200: ref(actionChangesSchema), ...errorResponses(401, 404, 422) },
-      },
-    },
+    operation(permissions('action', 'action_id', 'action:view'), 'readActionChanges', {
+      summary: 'Read what an action ships',
+      description:
+        'Commits and files between what was live on each server and what the action brings there, in both directions. They are compared when the source is fetched, and kept with the action.',
+      params: t.Exactly({ action_id: t.Id }),
+      response: { 200: t.ref(actionChangesSchema), ...t.errorResponses(401, 404, 422) },
+    }),
     async (request, reply) => {
       const changes = await readChanges(db, request.params.action_id)
       if (!changes) throw notFound()

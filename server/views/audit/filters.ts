@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Database } from '#platform/database/connect.ts'
-import { described, Id } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 const word = (description: string) =>
   Type.Optional(
@@ -21,7 +21,7 @@ const time = (description: string) =>
   )
 
 export const filterQuery = {
-  'filter[user_id]': Type.Optional(described(Id, 'The user who did it.')),
+  'filter[user_id]': Type.Optional(t.described(t.Id, 'The user who did it.')),
   'filter[subject_type]': word('The type of resource, such as `project`.'),
   'filter[verb]': word('What was done, such as `removed`.'),
   'filter[created_after]': time('UTC time, inclusive.'),

@@ -4,16 +4,20 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
 import { callerOf, instanceAdmin, permissions, tokenOf } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { invalid } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { exportEntries, findRange } from './export-entries.ts'
 import { type AuditSelection, filterQuery } from './filters.ts'
 import { listEntries } from './list-entries.ts'
 import { auditEntrySchema } from './schemas.ts'
 import { createDownloads } from './send-lines.ts'
+
+const ofAll = operationsOf('Operations')
+const ofOne = operationsOf('Organizations')
 
 export type AuditRoutes = { db: Database; baseUrl: () => string }
 
@@ -26,11 +30,11 @@ when the export begins. To continue later, send the id of the last entry as \`af
 token or the permission is revoked during the export, the connection is closed before the end of the response. ${ENTRIES}`
 
 const list = {
-  querystring: Exactly({ ...pageQuery, ...filterQuery }),
-  response: { 200: Type.Array(ref(auditEntrySchema)), ...errorResponses(401, 403, 422) },
+  querystring: t.Exactly({ ...pageQuery, ...filterQuery }),
+  response: { 200: Type.Array(t.ref(auditEntrySchema)), ...t.errorResponses(401, 403, 422) },
 }
 const lines = {
-  querystring: Exactly({
+  querystring: t.Exactly({
     after: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -41,12 +45,12 @@ const lines = {
     ...filterQuery,
   }),
   response: {
-    200: { description: 'One entry per line', content: { [LINES]: { schema: ref(auditEntrySchema) } } },
-    ...errorResponses(401, 403, 422),
+    200: { description: 'One entry per line', content: { [LINES]: { schema: t.ref(auditEntrySchema) } } },
+    ...t.errorResponses(401, 403, 422),
   },
 }
-const ofOrganization = { access: permissions('organization', 'id', 'organization:edit') }
-const params = Exactly({ id: Id })
+const organizationEditor = permissions('organization', 'id', 'organization:edit')
+const params = t.Exactly({ id: t.Id })
 
 export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, { db, baseUrl }) => {
   const findCaller = createCallerFinder(db)
@@ -55,31 +59,22 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, {
 
   app.get(
     '/audit',
-    {
-      config: { access: instanceAdmin },
-      schema: {
-        tags: ['Operations'],
-        operationId: 'listAllAuditEntries',
-        summary: 'List the audit entries of accounts and of all organizations',
-        description: `Sign-ins, tokens and other changes of accounts, and who changed what in any organization, newest first. ${ENTRIES}`,
-        ...list,
-      },
-    },
+    ofAll(instanceAdmin, 'listAllAuditEntries', {
+      summary: 'List the audit entries of accounts and of all organizations',
+      description: `Sign-ins, tokens and other changes of accounts, and who changed what in any organization, newest first. ${ENTRIES}`,
+      ...list,
+    }),
     (request, reply) => showPage(request, reply, { organizationId: null, filters: request.query }),
   )
 
   app.get(
     '/audit/export',
-    {
-      config: { access: instanceAdmin, notJson: true },
-      schema: {
-        tags: ['Operations'],
-        operationId: 'exportAllAuditEntries',
-        summary: 'Export the audit entries of accounts and of all organizations',
-        description: EXPORT,
-        ...lines,
-      },
-    },
+    ofAll(instanceAdmin, 'exportAllAuditEntries', {
+      summary: 'Export the audit entries of accounts and of all organizations',
+      traits: { notJson: true },
+      description: EXPORT,
+      ...lines,
+    }),
     (request, reply) =>
       sendExport(
         request,
@@ -91,36 +86,27 @@ export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, {
 
   app.get(
     '/organizations/:id/audit',
-    {
-      config: ofOrganization,
-      schema: {
-        tags: ['Organizations'],
-        operationId: 'listAuditEntries',
-        summary: 'List audit entries',
-        description: `Who changed what in an organization, newest first. ${ENTRIES}`,
-        params,
-        ...list,
-        response: { ...list.response, ...errorResponses(404) },
-      },
-    },
+    ofOne(organizationEditor, 'listAuditEntries', {
+      summary: 'List audit entries',
+      description: `Who changed what in an organization, newest first. ${ENTRIES}`,
+      params,
+      ...list,
+      response: { ...list.response, ...t.errorResponses(404) },
+    }),
     (request, reply) =>
       showPage(request, reply, { organizationId: request.params.id, filters: request.query }),
   )
 
   app.get(
     '/organizations/:id/audit/export',
-    {
-      config: { ...ofOrganization, notJson: true },
-      schema: {
-        tags: ['Organizations'],
-        operationId: 'exportAuditEntries',
-        summary: 'Export audit entries',
-        description: EXPORT,
-        params,
-        ...lines,
-        response: { ...lines.response, ...errorResponses(404) },
-      },
-    },
+    ofOne(organizationEditor, 'exportAuditEntries', {
+      summary: 'Export audit entries',
+      traits: { notJson: true },
+      description: EXPORT,
+      params,
+      ...lines,
+      response: { ...lines.response, ...t.errorResponses(404) },
+    }),
     (request, reply) => {
       const organization_id = request.params.id
       return sendExport(

@@ -2,27 +2,22 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { type Static, Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { sendTest, type TestDeps } from '#engine/delivery-commands/send-test.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
-import { Exactly, errorResponses, namedObject, ref, Uuid } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { createRateLimiter } from '#platform/rate-limit.ts'
 import { readHookRequest, type SecretsOf } from './read-hook-requests.ts'
-import { hookRequestDetailSchema } from './schemas.ts'
+import { hookTestSchema } from './schemas.ts'
+
+const operation = operationsOf('Hooks')
 
 /** Enough for a person who tries out a hook, too little to put a load on the receiver. */
 const HOOK_LIMIT = { perSecond: 0.2, burst: 10 }
 const USER_LIMIT = { perSecond: 0.5, burst: 30 }
 
-export const hookTestSchema = namedObject('HookTest', {
-  ...hookRequestDetailSchema.properties,
-  sample_action: Type.Boolean({
-    description:
-      'Whether the request was about a sample action, because no action matches the hook yet. Its id is 0.',
-  }),
-})
-
-const testBody = Exactly({
+const testBody = t.Exactly({
   action_id: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -33,28 +28,27 @@ const testBody = Exactly({
   ),
 })
 
-type TestRoute = Omit<TestDeps, 'signal'> & { secretsOf: SecretsOf }
+export type HookTestRoute = Omit<TestDeps, 'signal'> & { secretsOf: SecretsOf }
 
-export const hookTestRoute: FastifyPluginAsyncTypebox<TestRoute> = async (app, { secretsOf, ...deps }) => {
+export const hookTestRoute: FastifyPluginAsyncTypebox<HookTestRoute> = async (
+  app,
+  { secretsOf, ...deps },
+) => {
   const limiter = createRateLimiter()
   const stopping = new AbortController()
   app.addHook('preClose', async () => stopping.abort())
 
   app.post(
     '/hooks/outgoing/:hook_id/test',
-    {
-      config: { access: permissions('outgoing hook', 'hook_id', 'hook:edit'), bodyOptional: true },
-      schema: {
-        tags: ['Hooks'],
-        operationId: 'testHook',
-        summary: 'Send one request of an outgoing hook now',
-        description:
-          'Sends what the saved hook sends, with the event kind `test`, also when the hook is disabled or its conditions are not met, and responds with the record. It is not retried and counts neither toward disabling the hook nor as a delivery of the action. A receiver that fails is not an error of this call: see `outcome`.',
-        params: Exactly({ hook_id: Uuid }),
-        body: testBody,
-        response: { 200: ref(hookTestSchema), ...errorResponses(400, 401, 403, 404, 422, 429, 503) },
-      },
-    },
+    operation(permissions('outgoing hook', 'hook_id', 'hook:edit'), 'testHook', {
+      summary: 'Send one request of an outgoing hook now',
+      traits: { bodyOptional: true },
+      description:
+        'Sends what the saved hook sends, with the event kind `test`, also when the hook is disabled or its conditions are not met, and responds with the record. It is not retried and counts neither toward disabling the hook nor as a delivery of the action. A receiver that fails is not an error of this call: see `outcome`.',
+      params: t.Exactly({ hook_id: t.Uuid }),
+      body: testBody,
+      response: { 200: t.ref(hookTestSchema), ...t.errorResponses(400, 401, 403, 404, 422, 429, 503) },
+    }),
     async (request): Promise<Static<typeof hookTestSchema>> => {
       const { hook_id: id } = request.params
       takeTurn(`user ${callerOf(request).id}`, USER_LIMIT)

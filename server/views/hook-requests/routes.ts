@@ -2,72 +2,61 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
-import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, errorResponses, Id, ref, Uuid } from '#platform/http/schemas.ts'
-import { listHookRequests, readHookRequest, type SecretsOf } from './read-hook-requests.ts'
+import * as t from '#platform/http/schemas.ts'
+import { type HookTestRoute, hookTestRoute } from './hook-test-route.ts'
+import { listHookRequests, readHookRequest } from './read-hook-requests.ts'
 import { hookRequestDetailSchema, hookRequestRecordSchema } from './schemas.ts'
 
-export type HookRequestRoutes = { db: Database; baseUrl: () => string; secretsOf: SecretsOf }
+export type HookRequestRoutes = HookTestRoute & { baseUrl: () => string }
 
-const tags = ['Hook requests']
+const operation = operationsOf('Hook requests')
 
-export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = async (
-  app,
-  { db, baseUrl, secretsOf },
-) => {
+export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = async (app, deps) => {
+  const { db, baseUrl, secretsOf } = deps
+  await app.register(hookTestRoute, deps)
   for (const type of ['incoming', 'outgoing'] as const) {
     app.get(
       `/hooks/${type}/:hook_id/requests`,
-      {
-        config: { access: permissions(`${type} hook`, 'hook_id', 'hook:view') },
-        schema: {
-          tags,
-          operationId: type === 'incoming' ? 'listCalls' : 'listDeliveries',
+      operation(
+        permissions(`${type} hook`, 'hook_id', 'hook:view'),
+        type === 'incoming' ? 'listCalls' : 'listDeliveries',
+        {
           summary: type === 'incoming' ? 'List the calls to a hook' : 'List the deliveries of a hook',
           description: 'Newest first, without headers and bodies.',
-          params: Exactly({ hook_id: Uuid }),
-          querystring: Exactly(pageQuery),
-          response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...errorResponses(401, 404, 422) },
+          params: t.Exactly({ hook_id: t.Uuid }),
+          querystring: t.Exactly(pageQuery),
+          response: { 200: Type.Array(t.ref(hookRequestRecordSchema)), ...t.errorResponses(401, 404, 422) },
         },
-      },
+      ),
       (request, reply) => sendPage(request, reply, { hook_id: request.params.hook_id }),
     )
   }
 
   app.get(
     '/actions/:id/hook-requests',
-    {
-      config: { access: permissions('action', 'id', 'action:view', 'hook:view') },
-      schema: {
-        tags,
-        operationId: 'listHookRequestsOfAction',
-        summary: 'List the calls and deliveries about an action',
-        description: 'The call that started it, and the deliveries that report it; newest first.',
-        params: Exactly({ id: Id }),
-        querystring: Exactly(pageQuery),
-        response: { 200: Type.Array(ref(hookRequestRecordSchema)), ...errorResponses(401, 403, 404, 422) },
-      },
-    },
+    operation(permissions('action', 'id', 'action:view', 'hook:view'), 'listHookRequestsOfAction', {
+      summary: 'List the calls and deliveries about an action',
+      description: 'The call that started it, and the deliveries that report it; newest first.',
+      params: t.Exactly({ id: t.Id }),
+      querystring: t.Exactly(pageQuery),
+      response: { 200: Type.Array(t.ref(hookRequestRecordSchema)), ...t.errorResponses(401, 403, 404, 422) },
+    }),
     (request, reply) => sendPage(request, reply, { action_id: request.params.id }),
   )
 
   app.get(
     '/hook-requests/:id',
-    {
-      config: { access: permissions('hook request', 'id', 'hook:view') },
-      schema: {
-        tags,
-        operationId: 'readHookRequest',
-        summary: 'Read a call or a delivery',
-        description:
-          'Headers, bodies and full URLs are shown only to callers with `hook:edit`; secrets are masked.',
-        params: Exactly({ id: Uuid }),
-        response: { 200: ref(hookRequestDetailSchema), ...errorResponses(401, 404, 422) },
-      },
-    },
+    operation(permissions('hook request', 'id', 'hook:view'), 'readHookRequest', {
+      summary: 'Read a call or a delivery',
+      description:
+        'Headers, bodies and full URLs are shown only to callers with `hook:edit`; secrets are masked.',
+      params: t.Exactly({ id: t.Uuid }),
+      response: { 200: t.ref(hookRequestDetailSchema), ...t.errorResponses(401, 404, 422) },
+    }),
     async (request) => {
       const found = await readHookRequest(db, request.params.id, { withBodies: mayEdit(request), secretsOf })
       if (!found) throw notFound()

@@ -2,52 +2,41 @@
 import { type Static, Type } from 'typebox'
 import { hookRequestSchema } from '#model/actions/schemas.ts'
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from '#model/hooks/signature-schemes.ts'
-import {
-  AnyObjectOrNull,
-  described,
-  IntegerOrNull,
-  namedObject,
-  TextOrNull,
-  TimestampOrNull,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 const recordFields = {
   ...hookRequestSchema.properties,
-  type: Word(['incoming', 'outgoing'] as const, {
-    description: '`incoming`: a received call. `outgoing`: an attempt at a delivery.',
-  }),
-  method: Type.String({ description: 'The HTTP method.' }),
-  outcome: Type.String({
-    description:
-      'The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded.',
-  }),
-  duration_ms: IntegerOrNull({ description: 'How long it took, in milliseconds; null when not measured.' }),
-  next_attempt_at: described(
-    TimestampOrNull,
+  type: t.Word(
+    ['incoming', 'outgoing'] as const,
+    '`incoming`: a received call. `outgoing`: an attempt at a delivery.',
+  ),
+  method: t.Text('The HTTP method.'),
+  outcome: t.Text(
+    'The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded.',
+  ),
+  duration_ms: t.IntegerOrNull('How long it took, in milliseconds; null when not measured.'),
+  next_attempt_at: t.TimeOrNull(
     'When the delivery is tried again, after any pause of the hook; null when it is not, or already was.',
   ),
-  attempt: IntegerOrNull({ description: 'The number of the attempt; null for calls.' }),
-  error: TextOrNull({ description: 'Why the delivery failed; null when it did not, and for calls.' }),
-  capture_error: TextOrNull({
-    description:
-      'Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise.',
-  }),
-  event: TextOrNull({
-    description:
-      'The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records.',
-  }),
+  attempt: t.IntegerOrNull('The number of the attempt; null for calls.'),
+  error: t.TextOrNull('Why the delivery failed; null when it did not, and for calls.'),
+  capture_error: t.TextOrNull(
+    'Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise.',
+  ),
+  event: t.TextOrNull(
+    'The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records.',
+  ),
 }
 
-export const hookRequestRecordSchema = namedObject('HookRequestRecord', recordFields)
+export const hookRequestRecordSchema = t.namedObject('HookRequestRecord', recordFields)
 
 const headers = (of: string) =>
-  AnyObjectOrNull({
-    description: `The headers of the ${of}, with secrets masked. Null when they are not stored, and for callers without \`hook:edit\`.`,
-  })
-const encoding = Word(['utf-8', 'base64'] as const, { description: 'Encoding of the body in this response.' })
+  t.AnyObjectOrNull(
+    `The headers of the ${of}, with secrets masked. Null when they are not stored, and for callers without \`hook:edit\`.`,
+  )
+const encoding = t.Word(['utf-8', 'base64'] as const, 'Encoding of the body in this response.')
 
-export const hookRequestDetailSchema = namedObject('HookRequestDetail', {
+export const hookRequestDetailSchema = t.namedObject('HookRequestDetail', {
   ...recordFields,
   signature_problem: Type.Unsafe<SignatureProblem | null>({
     type: ['string', 'null'],
@@ -55,25 +44,29 @@ export const hookRequestDetailSchema = namedObject('HookRequestDetail', {
     description:
       'Calls rejected for their signature: `header_missing`; `prefix`: another algorithm is named; `encoding`: neither hex nor base64 of the right length; `mismatch`: another secret or body; `timestamp`: missing or too old. Null otherwise, and for callers without `hook:edit`.',
   }),
-  body_bytes: IntegerOrNull({
-    description:
-      'The size of the body of a call as received, before it was inflated. Null for deliveries, and for callers without `hook:edit`.',
-  }),
+  body_bytes: t.IntegerOrNull(
+    'The size of the body of a call as received, before it was inflated. Null for deliveries, and for callers without `hook:edit`.',
+  ),
   request_headers: headers('request'),
-  request_body: TextOrNull({
-    description:
-      'The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated or shown without a secret, and for callers without `hook:edit`.',
-  }),
+  request_body: t.TextOrNull(
+    'The body of the request. Inflated if it was sent with `Content-Encoding: gzip`. Null after it was pruned, when it could not be inflated or shown without a secret, and for callers without `hook:edit`.',
+  ),
   request_body_encoding: encoding,
   response_headers: headers('response'),
-  response_body: TextOrNull({
-    description:
-      'The first 16 KiB of the response of the receiver. Null for calls, when it is not stored (also when the request contained a secret and the receiver is not the provider of the credential), and for callers without `hook:edit`.',
-  }),
+  response_body: t.TextOrNull(
+    'The first 16 KiB of the response of the receiver. Null for calls, when it is not stored (also when the request contained a secret and the receiver is not the provider of the credential), and for callers without `hook:edit`.',
+  ),
   response_body_encoding: encoding,
+})
+
+export const hookTestSchema = t.namedObject('HookTest', {
+  ...hookRequestDetailSchema.properties,
+  sample_action: t.Flag(
+    'Whether the request was about a sample action, because no action matches the hook yet. Its id is 0.',
+  ),
 })
 
 export type HookRequestRecord = Static<typeof hookRequestRecordSchema>
 export type HookRequestDetail = Static<typeof hookRequestDetailSchema>
 
-export const hookRequestSchemas = [hookRequestRecordSchema, hookRequestDetailSchema]
+export const hookRequestSchemas = [hookRequestRecordSchema, hookRequestDetailSchema, hookTestSchema]

@@ -4,52 +4,50 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { described, Exactly, errorResponses, Id, ref, withHeaders } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { type FoundLog, findLog, type Gap, readPages } from './read-log.ts'
 import { stepLogSchema } from './schemas.ts'
+
+const operation = operationsOf('Actions')
 
 export type StepLogRoutes = { db: Database; tree: Tree }
 
 export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (app, { db, tree }) => {
   app.get(
     '/actions/:action_id/targets/:target_id/steps/:order/logs',
-    {
-      config: { access: permissions('action', 'action_id', 'action:view') },
-      schema: {
-        tags: ['Actions'],
-        operationId: 'readStepLog',
-        summary: 'Read the log of a step',
-        description:
-          'The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete. The first and the last 5 MiB of a log are stored; `gaps` says what is omitted between them.',
-        params: Exactly({
-          action_id: Id,
-          target_id: Id,
-          order: described(Id, 'The position of the step, from 1.'),
-        }),
-        querystring: Exactly({
-          after: Type.Optional(
-            Type.Integer({
-              minimum: 0,
-              maximum: Number.MAX_SAFE_INTEGER,
-              default: 0,
-              description: 'Skip this many bytes of UTF-8.',
-            }),
-          ),
-        }),
-        response: {
-          200: withHeaders(ref(stepLogSchema), {
-            'X-Gantry-Log-Offset': {
-              type: 'integer',
-              description: 'Where the returned text ends, in bytes of UTF-8. Pass it as `after` to continue.',
-            },
+    operation(permissions('action', 'action_id', 'action:view'), 'readStepLog', {
+      summary: 'Read the log of a step',
+      description:
+        'The header `X-Gantry-Log-Offset` is the end of the returned text: pass it as `after` to continue. Once the step has `completed_at`, the log is complete. The first and the last 5 MiB of a log are stored; `gaps` says what is omitted between them.',
+      params: t.Exactly({
+        action_id: t.Id,
+        target_id: t.Id,
+        order: t.described(t.Id, 'The position of the step, from 1.'),
+      }),
+      querystring: t.Exactly({
+        after: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: Number.MAX_SAFE_INTEGER,
+            default: 0,
+            description: 'Skip this many bytes of UTF-8.',
           }),
-          ...errorResponses(401, 404, 422),
-        },
+        ),
+      }),
+      response: {
+        200: t.withHeaders(t.ref(stepLogSchema), {
+          'X-Gantry-Log-Offset': {
+            type: 'integer',
+            description: 'Where the returned text ends, in bytes of UTF-8. Pass it as `after` to continue.',
+          },
+        }),
+        ...t.errorResponses(401, 404, 422),
       },
-    },
+    }),
     async (request, reply) => {
       const { action_id, target_id, order } = request.params
       const step = { actionId: action_id, targetId: target_id, order }

@@ -1,32 +1,30 @@
 import { Type } from 'typebox'
 import { runTimes, targetSchema } from '#model/actions/summary-schemas.ts'
-import { described, Exactly, namedObject, ref, Timestamp } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
-export const stepLogSchema = namedObject('StepLog', {
-  step: Exactly(
+export const stepLogSchema = t.namedObject('StepLog', {
+  step: t.Exactly(
     {
       order: Type.Integer({ minimum: 1, description: 'Its position among the steps of the target, from 1.' }),
       ...runTimes,
-      output: Type.String({
-        description:
-          'The output of the step with secrets masked. Control characters are limited to `\\n`, `\\t` and colors (`ESC [ … m`).',
-      }),
-      gaps: Type.Array(
-        Exactly({
+      output: t.Text(
+        'The output of the step with secrets masked. Control characters are limited to `\\n`, `\\t` and colors (`ESC [ … m`).',
+      ),
+      gaps: t.List(
+        t.Exactly({
           offset: Type.Integer({
             minimum: 0,
             description: 'Where the omitted part starts, in bytes of UTF-8 from the start of the log.',
           }),
           omitted_bytes: Type.Integer({ minimum: 1, description: 'How many bytes are omitted there.' }),
         }),
-        {
-          description:
-            'Parts of the log that are not in `output`, because only the first and the last 5 MiB are stored.',
-        },
+        'Parts of the log that are not in `output`, because only the first and the last 5 MiB are stored.',
       ),
     },
     { description: 'The step and its output.' },
   ),
-  target: described(ref(targetSchema), 'The target that the step belongs to.'),
-  updated_at: described(Timestamp, 'When the step last changed its status or printed.'),
+  target: t.described(t.ref(targetSchema), 'The target that the step belongs to.'),
+  updated_at: t.Time('When the step last changed its status or printed.'),
 })
+
+export const stepLogSchemas = [stepLogSchema]

@@ -1,49 +1,46 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf, showing } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import { Exactly, errorResponses, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { listNames } from './list-names.ts'
 import { createNameIndex } from './name-index.ts'
 import { IDS_PATTERN, MAX_IDS_LENGTH, nameQueryOf, TYPES_PATTERN, WITHIN_PATTERN } from './name-query.ts'
 import { NAMED_TYPES, nameEntrySchema } from './schemas.ts'
 import { VIEWED_WITH } from './visible-names.ts'
 
+const operation = operationsOf('Names')
+
 const MAX_PER_PAGE = 1_000
 
 const nameQuery = {
-  type: Type.Optional(
-    Type.String({
+  ...t.optional({
+    type: Type.String({
       pattern: TYPES_PATTERN,
       'x-hint': `must be any of: ${NAMED_TYPES.join(', ')}`,
       description: `Any of ${NAMED_TYPES.join(', ')}; comma-separated. Without it: all of them.`,
     }),
-  ),
-  q: Type.Optional(
-    Type.String({
+    q: Type.String({
       maxLength: 200,
       description:
         'Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; every character stands for itself.',
     }),
-  ),
-  within: Type.Optional(
-    Type.String({
+    within: Type.String({
       pattern: WITHIN_PATTERN,
       'x-hint': 'must be a type and an id, such as application:12',
       description:
         'Only what belongs to this one, such as `application:12`: its pipelines and their hooks. Empty when you may not read it.',
     }),
-  ),
-  'filter[id]': Type.Optional(
-    Type.String({
+    'filter[id]': Type.String({
       maxLength: MAX_IDS_LENGTH,
       pattern: IDS_PATTERN,
       'x-hint': 'must list up to 100 ids',
       description: 'Ids, comma-separated, at most 100; together with exactly one `type`.',
     }),
-  ),
+  }),
   page: pageQuery.page,
   per_page: Type.Optional(
     Type.Integer({
@@ -62,18 +59,13 @@ export const nameRoutes: FastifyPluginAsyncTypebox<NameRoutes> = async (app, { d
 
   app.get(
     '/names',
-    {
-      config: { access: showing(...new Set(Object.values(VIEWED_WITH))) },
-      schema: {
-        tags: ['Names'],
-        operationId: 'listNames',
-        summary: 'Find resources by name',
-        description:
-          'Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you may read, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.',
-        querystring: Exactly(nameQuery),
-        response: { 200: Type.Array(ref(nameEntrySchema)), ...errorResponses(401, 422) },
-      },
-    },
+    operation(showing(...new Set(Object.values(VIEWED_WITH))), 'listNames', {
+      summary: 'Find resources by name',
+      description:
+        'Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you may read, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.',
+      querystring: t.Exactly(nameQuery),
+      response: { 200: Type.Array(t.ref(nameEntrySchema)), ...t.errorResponses(401, 422) },
+    }),
     async (request, reply) => {
       const page = pageOf(request.query)
       const { items, extent } = await listNames(

@@ -1,30 +1,28 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { readNotifications } from './read-notifications.ts'
 import { actionNotificationSchema } from './schemas.ts'
+
+const operation = operationsOf('Actions')
 
 export const notificationRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (app, { db }) => {
   app.get(
     '/actions/:id/notifications',
-    {
-      config: { access: permissions('action', 'id', 'action:view', 'hook:view') },
-      schema: {
-        tags: ['Actions'],
-        operationId: 'listNotifications',
-        summary: 'List who was notified about an action',
-        description:
-          'One entry per outgoing hook, by name: whether its receiver has the last status and, for presets that set a commit status, what the service showed when it was read back. Read back after 5 seconds, 1 minute and 10 minutes; a difference is sent again at most twice.',
-        params: Exactly({ id: Id }),
-        response: {
-          200: Type.Array(ref(actionNotificationSchema)),
-          ...errorResponses(401, 403, 404, 422),
-        },
+    operation(permissions('action', 'id', 'action:view', 'hook:view'), 'listNotifications', {
+      summary: 'List who was notified about an action',
+      description:
+        'One entry per outgoing hook, by name: whether its receiver has the last status and, for presets that set a commit status, what the service showed when it was read back. Read back after 5 seconds, 1 minute and 10 minutes; a difference is sent again at most twice.',
+      params: t.Exactly({ id: t.Id }),
+      response: {
+        200: Type.Array(t.ref(actionNotificationSchema)),
+        ...t.errorResponses(401, 403, 404, 422),
       },
-    },
+    }),
     (request) =>
       readNotifications(db, request.params.id, {
         withCaptured: seesHookSecrets(callerOf(request), scopeOf(request)),

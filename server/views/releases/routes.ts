@@ -3,10 +3,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { createSlots } from '#manage/applications/inspection-slots.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
 import { ApiError, unavailable } from '#platform/http/errors.ts'
-import { Exactly, errorResponses, Id, ref } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { withContainment } from './containment.ts'
 import { readLive, readReleases } from './read-releases.ts'
 import { liveReleaseSchema, serverReleasesSchema } from './schemas.ts'
@@ -14,8 +15,8 @@ import { liveReleaseSchema, serverReleasesSchema } from './schemas.ts'
 /** `mirrors`: GANTRY_HOME/repositories/mirrors */
 export type ReleaseRoutes = EmbedDeps & { mirrors: string }
 
-const tags = ['Applications']
-const params = Exactly({ id: Id })
+const operation = operationsOf('Applications')
+const params = t.Exactly({ id: t.Id })
 const access = permissions('application', 'id', 'application:view')
 
 export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (app, deps) => {
@@ -25,27 +26,22 @@ export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (ap
 
   app.get(
     '/applications/:id/live',
-    {
-      config: { access },
-      schema: {
-        tags,
-        operationId: 'listLiveReleases',
-        summary: 'List what is live',
-        description:
-          'One entry per linked server, by name. With `contains`, each says whether that commit is live there; answered from the mirror of the repository, as of the last deploy.',
-        params,
-        querystring: Exactly({
-          contains: Type.Optional(
-            Type.String({
-              pattern: '^[0-9a-fA-F]{7,64}$',
-              'x-hint': 'must be a commit hash, or at least its first 7 digits',
-              description: 'A commit: 7 to 64 hexadecimal digits.',
-            }),
-          ),
-        }),
-        response: { 200: Type.Array(ref(liveReleaseSchema)), ...errorResponses(401, 404, 422, 429, 503) },
-      },
-    },
+    operation(access, 'listLiveReleases', {
+      summary: 'List what is live',
+      description:
+        'One entry per linked server, by name. With `contains`, each says whether that commit is live there; answered from the mirror of the repository, as of the last deploy.',
+      params,
+      querystring: t.Exactly({
+        contains: Type.Optional(
+          Type.String({
+            pattern: '^[0-9a-fA-F]{7,64}$',
+            'x-hint': 'must be a commit hash, or at least its first 7 digits',
+            description: 'A commit: 7 to 64 hexadecimal digits.',
+          }),
+        ),
+      }),
+      response: { 200: Type.Array(t.ref(liveReleaseSchema)), ...t.errorResponses(401, 404, 422, 429, 503) },
+    }),
     async (request, reply) => {
       const { id } = request.params
       const live = await readLive(deps, viewerOf(request), id)
@@ -68,18 +64,13 @@ export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (ap
 
   app.get(
     '/applications/:id/releases',
-    {
-      config: { access },
-      schema: {
-        tags,
-        operationId: 'listReleases',
-        summary: 'List the releases on servers',
-        description:
-          'One entry per linked server, by name, with the releases on its disk as of the last deploy to it. To roll back to one, start the pipeline with `type: rollback` and its `release_name`.',
-        params,
-        response: { 200: Type.Array(ref(serverReleasesSchema)), ...errorResponses(401, 404, 422) },
-      },
-    },
+    operation(access, 'listReleases', {
+      summary: 'List the releases on servers',
+      description:
+        'One entry per linked server, by name, with the releases on its disk as of the last deploy to it. To roll back to one, start the pipeline with `type: rollback` and its `release_name`.',
+      params,
+      response: { 200: Type.Array(t.ref(serverReleasesSchema)), ...t.errorResponses(401, 404, 422) },
+    }),
     (request) => readReleases(deps, viewerOf(request), request.params.id),
   )
 }

@@ -1,77 +1,58 @@
 import { type Static, Type } from 'typebox'
 import { UNKNOWN_CONTAINMENT } from '#adapters/repositories/containment.ts'
 import { actionRefSchema } from '#model/actions/schemas.ts'
-import {
-  described,
-  Exactly,
-  IntegerOrNull,
-  idOf,
-  namedObject,
-  ref,
-  refOrNull,
-  TextOrNull,
-  Timestamp,
-  TimestampOrNull,
-  Word,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 const serverOfRelease = Type.Unsafe<{ id: number; name: string } | null>({
-  anyOf: [
-    Exactly({ id: idOf('server'), name: Type.String({ description: 'The name of the server.' }) }),
-    { type: 'null' },
-  ],
+  anyOf: [t.Exactly({ id: t.idOf('server'), name: t.Text('The name of the server.') }), { type: 'null' }],
   description: 'The server; null for callers without `server:view`.',
 })
 
-const releaseCommitSchema = namedObject('ReleaseCommit', {
-  hash: Type.String({ description: 'The full hash.' }),
-  message: TextOrNull({
-    description: 'The commit message; null when unknown, and for callers without `action:view`.',
-  }),
-  url: TextOrNull({
-    description:
-      'Its page at the provider; null when the provider has none, and for callers without `action:view`.',
-  }),
+const releaseCommitSchema = t.namedObject('ReleaseCommit', {
+  hash: t.Text('The full hash.'),
+  message: t.TextOrNull('The commit message; null when unknown, and for callers without `action:view`.'),
+  url: t.TextOrNull(
+    'Its page at the provider; null when the provider has none, and for callers without `action:view`.',
+  ),
 })
 
 const CONTAINS_REASONS = ['nothing_live', 'live_unknown', ...UNKNOWN_CONTAINMENT] as const
 
-const possiblyLiveSchema = namedObject('PossiblyLiveRelease', {
-  action: described(
-    refOrNull(actionRefSchema),
+const possiblyLiveSchema = t.namedObject('PossiblyLiveRelease', {
+  action: t.described(
+    t.refOrNull(actionRefSchema),
     'The action whose release it is; null when unknown, and for callers without `action:view`.',
   ),
-  release_name: TextOrNull({ description: 'The name of the release.' }),
-  commit: described(refOrNull(releaseCommitSchema), 'The commit of the release; null when unknown.'),
-  since: described(TimestampOrNull, 'When the server switched to it; null when that is not known.'),
+  release_name: t.TextOrNull('The name of the release.'),
+  commit: t.described(t.refOrNull(releaseCommitSchema), 'The commit of the release; null when unknown.'),
+  since: t.TimeOrNull('When the server switched to it; null when that is not known.'),
 })
 
-export const liveReleaseSchema = namedObject('LiveRelease', {
+export const liveReleaseSchema = t.namedObject('LiveRelease', {
   server: serverOfRelease,
-  state: Word(['known', 'unknown', 'nothing'] as const, {
-    description:
-      '`known`: the server serves the release below. `nothing`: nothing is live there. `unknown`: a run was interrupted while the server switched, or `current` is not a release that Gantry made; Gantry keeps asking the server.',
-  }),
-  action: described(
-    refOrNull(actionRefSchema),
+  state: t.Word(
+    ['known', 'unknown', 'nothing'] as const,
+    '`known`: the server serves the release below. `nothing`: nothing is live there. `unknown`: a run was interrupted while the server switched, or `current` is not a release that Gantry made; Gantry keeps asking the server.',
+  ),
+  action: t.described(
+    t.refOrNull(actionRefSchema),
     'The action that switched the server to the release; null unless `state` is `known`, and for callers without `action:view`.',
   ),
-  release_name: TextOrNull({ description: 'The live release; null unless `state` is `known`.' }),
-  commit: described(refOrNull(releaseCommitSchema), 'The commit of the release; null when unknown.'),
-  since: described(TimestampOrNull, 'When the server switched to it; null unless `state` is `known`.'),
-  last_known: described(
-    refOrNull(possiblyLiveSchema),
+  release_name: t.TextOrNull('The live release; null unless `state` is `known`.'),
+  commit: t.described(t.refOrNull(releaseCommitSchema), 'The commit of the release; null when unknown.'),
+  since: t.TimeOrNull('When the server switched to it; null unless `state` is `known`.'),
+  last_known: t.described(
+    t.refOrNull(possiblyLiveSchema),
     'What was live before that became unknown; null unless `state` is `unknown`, and when nothing was.',
   ),
-  candidate: described(
-    refOrNull(possiblyLiveSchema),
+  candidate: t.described(
+    t.refOrNull(possiblyLiveSchema),
     'What the interrupted run was switching to, which may be live instead; null unless `state` is `unknown`, and when no run was interrupted.',
   ),
-  unknown_since: described(TimestampOrNull, 'Since when it is unknown; null unless `state` is `unknown`.'),
-  unknown_reason: TextOrNull({
-    description:
-      'Why it is unknown; null unless `state` is `unknown`, and for callers without `server:view`.',
-  }),
+  unknown_since: t.TimeOrNull('Since when it is unknown; null unless `state` is `unknown`.'),
+  unknown_reason: t.TextOrNull(
+    'Why it is unknown; null unless `state` is `unknown`, and for callers without `server:view`.',
+  ),
   contains: Type.Unsafe<boolean | null>({
     type: ['boolean', 'null'],
     description:
@@ -85,32 +66,28 @@ export const liveReleaseSchema = namedObject('LiveRelease', {
 })
 export type LiveRelease = Static<typeof liveReleaseSchema>
 
-const releaseSchema = namedObject('Release', {
-  release_name: Type.String({ description: 'The name of its folder, below `releases`.' }),
-  commit: described(refOrNull(releaseCommitSchema), 'The commit that it was made of; null when unknown.'),
-  action: described(
-    refOrNull(actionRefSchema),
+const releaseSchema = t.namedObject('Release', {
+  release_name: t.Text('The name of its folder, below `releases`.'),
+  commit: t.described(t.refOrNull(releaseCommitSchema), 'The commit that it was made of; null when unknown.'),
+  action: t.described(
+    t.refOrNull(actionRefSchema),
     'The action that made it; null when unknown, and for callers without `action:view`.',
   ),
-  size_bytes: IntegerOrNull({
-    description:
-      'How much of the disk it takes, without shared paths; measured at the end of a deploy. Null when that took too long.',
-  }),
-  live: Type.Boolean({ description: 'Whether the server serves it.' }),
-  was_live: Type.Boolean({ description: 'Whether the server serves it, or has served it.' }),
-  reverted: Type.Boolean({
-    description: 'Whether it was taken back because a step after its activation failed.',
-  }),
-  can_roll_back: Type.Boolean({
-    description:
-      'Whether `type: rollback` with this `release_name` can start on all servers: it was live, was not reverted, and is not what all of them serve.',
-  }),
-  recorded_at: described(Timestamp, 'When the deploy that made it began to copy it.'),
+  size_bytes: t.IntegerOrNull(
+    'How much of the disk it takes, without shared paths; measured at the end of a deploy. Null when that took too long.',
+  ),
+  live: t.Flag('Whether the server serves it.'),
+  was_live: t.Flag('Whether the server serves it, or has served it.'),
+  reverted: t.Flag('Whether it was taken back because a step after its activation failed.'),
+  can_roll_back: t.Flag(
+    'Whether `type: rollback` with this `release_name` can start on all servers: it was live, was not reverted, and is not what all of them serve.',
+  ),
+  recorded_at: t.Time('When the deploy that made it began to copy it.'),
 })
 
-export const serverReleasesSchema = namedObject('ServerReleases', {
+export const serverReleasesSchema = t.namedObject('ServerReleases', {
   server: serverOfRelease,
-  releases: Type.Array(ref(releaseSchema), { description: 'Newest first.' }),
+  releases: t.List(t.ref(releaseSchema), 'Newest first.'),
 })
 export type ServerReleases = Static<typeof serverReleasesSchema>
 

@@ -2,35 +2,23 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { filterQuery } from '#model/actions/filters.ts'
 import { statusFields } from '#model/actions/summary-schemas.ts'
 import type { Status } from '#platform/database/tables.ts'
-import {
-  described,
-  Exactly,
-  errorResponses,
-  Id,
-  IntegerOrNull,
-  idOf,
-  namedObject,
-  ref,
-  TextOrNull,
-  Timestamp,
-  Uuid,
-} from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
 
 export const EVENT_STREAM = 'text/event-stream'
 
 const order = Type.Integer({ minimum: 1, description: 'The position of the step, from 1.' })
 const move = {
-  previous_status: described(statusFields.status, 'The status before.'),
+  previous_status: t.described(statusFields.status, 'The status before.'),
   ...statusFields,
-  occurred_at: described(Timestamp, 'When it changed.'),
+  occurred_at: t.Time('When it changed.'),
 }
 
 /** The data of each type of event. */
-const actionMoveSchema = namedObject('ActionMove', {
-  action_id: idOf('action'),
-  environment_id: idOf('environment'),
-  pipeline_id: idOf('pipeline'),
+const actionMoveSchema = t.namedObject('ActionMove', {
+  action_id: t.idOf('action'),
+  environment_id: t.idOf('environment'),
+  pipeline_id: t.idOf('pipeline'),
   ...move,
   previous_status: Type.Unsafe<Status | null>({
     type: ['string', 'null'],
@@ -38,10 +26,10 @@ const actionMoveSchema = namedObject('ActionMove', {
     description: 'The status before; null when the action was created.',
   }),
 })
-const targetMoveSchema = namedObject('TargetMove', { target_id: idOf('target'), ...move })
-const stepMoveSchema = namedObject('StepMove', { target_id: idOf('target'), step_order: order, ...move })
-const logTextSchema = namedObject('LogText', {
-  target_id: idOf('target'),
+const targetMoveSchema = t.namedObject('TargetMove', { target_id: t.idOf('target'), ...move })
+const stepMoveSchema = t.namedObject('StepMove', { target_id: t.idOf('target'), step_order: order, ...move })
+const logTextSchema = t.namedObject('LogText', {
+  target_id: t.idOf('target'),
   step_order: order,
   offset: Type.Integer({
     minimum: 0,
@@ -51,28 +39,24 @@ const logTextSchema = namedObject('LogText', {
     minimum: 0,
     description: 'How many bytes before the text are omitted: only the first and the last 5 MiB are stored.',
   }),
-  text: Type.String({ description: 'A piece of the output, with secrets masked.' }),
+  text: t.Text('A piece of the output, with secrets masked.'),
 })
-const streamEndSchema = namedObject('StreamEnd', { action_id: idOf('action'), ...statusFields })
-const streamReadySchema = namedObject('StreamReady', {})
-const deliverySchema = namedObject('Delivery', {
-  id: Type.String({ description: 'The `webhook-id`: the same for every attempt of a delivery.' }),
+const streamEndSchema = t.namedObject('StreamEnd', { action_id: t.idOf('action'), ...statusFields })
+const streamReadySchema = t.namedObject('StreamReady', {})
+const deliverySchema = t.namedObject('Delivery', {
+  id: t.Text('The `webhook-id`: the same for every attempt of a delivery.'),
   hook_request_id: Type.String({ format: 'uuid', description: 'The record of this attempt.' }),
-  action_id: IntegerOrNull({
-    description: 'The action that it reports; null for the sample action of a test.',
-  }),
-  event: TextOrNull({ description: 'The kind of event that it reports; `test` for a test.' }),
+  action_id: t.IntegerOrNull('The action that it reports; null for the sample action of a test.'),
+  event: t.TextOrNull('The kind of event that it reports; `test` for a test.'),
   attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt.' }),
-  method: Type.String({ description: 'The HTTP method.' }),
-  target_url: Type.String({ description: 'Where it was sent to.' }),
-  headers: Type.Record(Type.String(), Type.String({ description: 'The value of the header.' }), {
+  method: t.Text('The HTTP method.'),
+  target_url: t.Text('Where it was sent to.'),
+  headers: Type.Record(Type.String(), t.Text('The value of the header.'), {
     description:
       'The headers, with secrets masked, and a signature of `body` that is valid now. Headers that carry credentials, such as `Authorization`, are masked.',
   }),
-  body: Type.String({ description: 'The body as recorded, with secrets masked; empty when there is none.' }),
-  is_truncated: Type.Boolean({
-    description: 'Whether the record has only the beginning of the body (64 KiB).',
-  }),
+  body: t.Text('The body as recorded, with secrets masked; empty when there is none.'),
+  is_truncated: t.Flag('Whether the record has only the beginning of the body (64 KiB).'),
   created_at: Type.String({ format: 'date-time', description: 'When the attempt was recorded.' }),
 })
 
@@ -97,16 +81,14 @@ export const streamSchemas = [
 ]
 
 const headers = Type.Object({
-  'last-event-id': Type.Optional(
-    Type.String({ description: 'The `id` of the last event received: the stream resumes after it.' }),
-  ),
+  'last-event-id': Type.Optional(t.Text('The `id` of the last event received: the stream resumes after it.')),
 })
 
 /** OpenAPI cannot describe events: the data of each is one of these schemas, as JSON on one line. */
 function events(...data: (TSchema & { $id: string })[]) {
   return {
     description: 'Server-sent events; the data of each is one of these, as one line of JSON',
-    content: { [EVENT_STREAM]: { schema: { anyOf: data.map(ref) } } },
+    content: { [EVENT_STREAM]: { schema: { anyOf: data.map(t.ref) } } },
   }
 }
 
@@ -114,7 +96,7 @@ const COMMON = `Send \`Accept: ${EVENT_STREAM}\`. Each event has an \`id\`; to r
 \`Last-Event-ID\`, as browsers do automatically, to any process of the installation. Comments keep quiet streams alive. The \
 stream closes when the token or the permission is revoked, and when the service stops.`
 
-const streamErrors = errorResponses(401, 406, 422, 429, 503)
+const streamErrors = t.errorResponses(401, 406, 422, 429, 503)
 
 export const actionStream = {
   tags: ['Actions'],
@@ -124,12 +106,12 @@ export const actionStream = {
 status changes of the action (\`action\`), of its targets (\`target\`) and of their steps (\`step\`), step output (\`log\`), and \
 finally \`end\`. ${COMMON} Log text is never repeated or omitted. The output of a step comes before its end; with hundreds of \
 targets at a time, some are sent later than others. After \`end\` there is nothing more: reconnecting with its id returns 204.`,
-  params: Exactly({ id: Id }),
+  params: t.Exactly({ id: t.Id }),
   headers,
   response: {
     200: events(actionMoveSchema, targetMoveSchema, stepMoveSchema, logTextSchema, streamEndSchema),
     204: Type.Null({ description: 'Everything was received before, `end` included' }),
-    ...errorResponses(404),
+    ...t.errorResponses(404),
     ...streamErrors,
   },
 }
@@ -142,7 +124,7 @@ export const feedStream = {
 first event is \`ready\`: every later change reaches you, so a list that is read after it and updated by the events is never \
 stale. ${COMMON} No change is omitted; after a disconnect a few may be repeated. A change matches \`filter[status]\` when it \
 goes to one of these statuses or leaves one. Step output and changes of targets are in the stream of the single action.`,
-  querystring: Exactly(filterQuery),
+  querystring: t.Exactly(filterQuery),
   headers,
   response: { 200: events(actionMoveSchema, streamReadySchema), ...streamErrors },
 }
@@ -155,7 +137,11 @@ export const deliveryStream = {
 forwarding them to a receiver on your own machine. Bodies are masked like those of records and signed again with the secret of \
 the hook, so that receivers can verify them. The first event is \`ready\`: every later delivery reaches you. ${COMMON} After a \
 disconnect a few may be repeated. The stream ends when the hook is removed.`,
-  params: Exactly({ hook_id: Uuid }),
+  params: t.Exactly({ hook_id: t.Uuid }),
   headers,
-  response: { 200: events(deliverySchema, streamReadySchema), ...errorResponses(403, 404), ...streamErrors },
+  response: {
+    200: events(deliverySchema, streamReadySchema),
+    ...t.errorResponses(403, 404),
+    ...streamErrors,
+  },
 }

@@ -2,7 +2,7 @@
 // chat, a channel. A preset is stored as it was given and expanded whenever the hook is shown, saved or sent: with a new
 // release, its hooks send what that release sends. Pure.
 import { type Static, type TSchema, Type } from 'typebox'
-import { namedObject, Word } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 
 export const PRESET_KINDS = [
   'github_status',
@@ -47,8 +47,8 @@ const fields = {
   ),
 } satisfies Record<string, TSchema>
 
-export const presetSchema = namedObject('HookPreset', {
-  kind: Word(PRESET_KINDS, { description: 'What the hook sends.' }),
+export const presetSchema = t.namedObject('HookPreset', {
+  kind: t.Word(PRESET_KINDS, 'What the hook sends.'),
   ...fields,
 })
 export type Preset = Static<typeof presetSchema>
