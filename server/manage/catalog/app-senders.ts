@@ -1,14 +1,11 @@
-import { is, secret, signed, steps, text, when } from './entry-parts.ts'
+import { is, secret, sender, signed, signedByOwn, steps, suggested, text, when } from './entry-parts.ts'
 import type { Sender } from './schemas.ts'
 
 export const APP_SENDERS: readonly Sender[] = [
-  {
-    code: 'shopify',
-    name: 'Shopify',
+  sender('shopify', 'Shopify', {
     description:
       "Starts the pipeline when something changes in a shop. One secret signs all webhooks of a shop; webhooks that an app subscribes to are signed with the app's client secret.",
     events: ['Product update'],
-    secret_source: 'sender',
     instructions: steps(
       'Open Settings → Notifications → Webhooks → Create webhook.',
       'Format: JSON',
@@ -17,18 +14,13 @@ export const APP_SENDERS: readonly Sender[] = [
     ),
     fields: [secret('The secret at the bottom of the page Webhooks.', 'the secret that Shopify shows')],
     hook: {
-      name: 'Shopify',
-      ...signed('X-Shopify-Hmac-SHA256'),
-      secret: '<secret>',
+      ...signedByOwn('X-Shopify-Hmac-SHA256'),
       settings: { variables: [text('product', 'id'), text('tags', 'tags', false)] },
     },
-  },
-  {
-    code: 'sentry',
-    name: 'Sentry',
+  }),
+  sender('sentry', 'Sentry', {
     description: 'Starts the pipeline when an alert rule is triggered.',
     events: ['Alert Rule Action'],
-    secret_source: 'sender',
     instructions: steps(
       'Open Settings → Developer Settings → New internal integration.',
       'Webhook URL: <url>',
@@ -37,9 +29,7 @@ export const APP_SENDERS: readonly Sender[] = [
     ),
     fields: [secret('The client secret of the integration.', 'the client secret that Sentry shows')],
     hook: {
-      name: 'Sentry',
-      ...signed('Sentry-Hook-Signature'),
-      secret: '<secret>',
+      ...signedByOwn('Sentry-Hook-Signature'),
       settings: {
         variables: [
           { name: 'issue', path: 'data.event.issue_id', type: 'integer', required: true },
@@ -48,13 +38,10 @@ export const APP_SENDERS: readonly Sender[] = [
       },
       trigger_when: when(is('action', 'triggered')),
     },
-  },
-  {
-    code: 'linear',
-    name: 'Linear',
+  }),
+  sender('linear', 'Linear', {
     description: 'Starts the pipeline when an issue reaches a state.',
     events: ['Issues'],
-    secret_source: 'sender',
     instructions: steps(
       'Open Settings → API → Webhooks → New webhook.',
       'URL: <url>',
@@ -62,39 +49,23 @@ export const APP_SENDERS: readonly Sender[] = [
       'Copy the signing secret.',
     ),
     fields: [
-      {
-        name: 'state',
-        label: 'State',
-        description: 'The state of an issue that starts the pipeline.',
-        required: true,
-        default_value: 'Ready to ship',
-        example: null,
-        hidden: false,
-      },
+      suggested('state', 'State', 'The state of an issue that starts the pipeline.', 'Ready to ship'),
       secret('The signing secret of the webhook.', 'the signing secret that Linear shows'),
     ],
     hook: {
-      name: 'Linear',
-      ...signed('Linear-Signature'),
-      secret: '<secret>',
+      ...signedByOwn('Linear-Signature'),
       settings: { variables: [text('issue', 'data.identifier')] },
       trigger_when: when(is('type', 'Issue'), is('data.state.name', '<state>')),
     },
-  },
-  {
-    code: 'grafana',
-    name: 'Grafana',
+  }),
+  sender('grafana', 'Grafana', {
     description: 'Starts the pipeline when alerts fire. Needs version 12 or newer.',
-    events: [],
-    secret_source: 'gantry',
     instructions: steps(
       'Open Alerting → Contact points → Add contact point → Webhook.',
       'URL: <url>',
       'HMAC signature: enter the secret <secret>, the header X-Grafana-Alerting-Signature and the timestamp header X-Grafana-Alerting-Timestamp.',
     ),
-    fields: [],
     hook: {
-      name: 'Grafana',
       ...signed('X-Grafana-Alerting-Signature'),
       settings: {
         signature: {
@@ -109,13 +80,10 @@ export const APP_SENDERS: readonly Sender[] = [
       },
       trigger_when: when(is('status', 'firing')),
     },
-  },
-  {
-    code: 'stripe',
-    name: 'Stripe',
+  }),
+  sender('stripe', 'Stripe', {
     description: 'Starts the pipeline when a checkout is completed, or at another event.',
     events: ['<event>'],
-    secret_source: 'sender',
     instructions: steps(
       'Open Developers → Webhooks → Add endpoint.',
       'Endpoint URL: <url>',
@@ -123,21 +91,16 @@ export const APP_SENDERS: readonly Sender[] = [
       'Reveal the signing secret. Use it as shown, including whsec_.',
     ),
     fields: [
-      {
-        name: 'event',
-        label: 'Event',
-        description: 'The type of event that starts the pipeline.',
-        required: true,
-        default_value: 'checkout.session.completed',
-        example: null,
-        hidden: false,
-      },
+      suggested(
+        'event',
+        'Event',
+        'The type of event that starts the pipeline.',
+        'checkout.session.completed',
+      ),
       secret('The signing secret of the endpoint.', 'whsec_the_secret_that_Stripe_shows'),
     ],
     hook: {
-      name: 'Stripe',
-      ...signed('Stripe-Signature'),
-      secret: '<secret>',
+      ...signedByOwn('Stripe-Signature'),
       settings: {
         signature: { scheme: 'timestamp', template: '{timestamp}.{body}' },
         variables: [
@@ -147,14 +110,10 @@ export const APP_SENDERS: readonly Sender[] = [
       },
       trigger_when: when(is('type', '<event>')),
     },
-  },
-  {
-    code: 'slack',
-    name: 'Slack',
+  }),
+  sender('slack', 'Slack', {
     description:
       'Starts the pipeline with a button or a shortcut of your own app. (Slash commands do not send JSON, and the Events API expects a response to a challenge first: neither can call a hook directly.)',
-    events: [],
-    secret_source: 'sender',
     instructions: steps(
       'Open api.slack.com/apps → the app.',
       'Interactivity & Shortcuts → Request URL: <url>',
@@ -162,21 +121,16 @@ export const APP_SENDERS: readonly Sender[] = [
       'Copy the signing secret from Basic Information.',
     ),
     fields: [
-      {
-        name: 'callback_id',
-        label: 'Callback ID',
-        description: 'The callback ID of the button or shortcut that starts the pipeline.',
-        required: true,
-        default_value: 'deploy',
-        example: null,
-        hidden: false,
-      },
+      suggested(
+        'callback_id',
+        'Callback ID',
+        'The callback ID of the button or shortcut that starts the pipeline.',
+        'deploy',
+      ),
       secret('The signing secret of the app.', 'the signing secret that Slack shows'),
     ],
     hook: {
-      name: 'Slack',
-      ...signed('X-Slack-Signature'),
-      secret: '<secret>',
+      ...signedByOwn('X-Slack-Signature'),
       settings: {
         signature: {
           scheme: 'timestamp',
@@ -187,35 +141,20 @@ export const APP_SENDERS: readonly Sender[] = [
       },
       trigger_when: when(is('callback_id', '<callback_id>')),
     },
-  },
-  {
-    code: 'docker_hub',
-    name: 'Docker Hub',
+  }),
+  sender('docker_hub', 'Docker Hub', {
     description:
       'Starts the pipeline when an image is pushed. Docker Hub does not sign its calls: the URL is the only key, so keep it secret.',
-    events: [],
-    secret_source: null,
     instructions: steps(
       'Open the repository → Webhooks.',
       'New webhook: enter a name, and as webhook URL <url>',
       'Create.',
     ),
-    fields: [
-      {
-        name: 'image_tag',
-        label: 'Image tag',
-        description: 'Pushes of this tag start the pipeline.',
-        required: true,
-        default_value: 'latest',
-        example: null,
-        hidden: false,
-      },
-    ],
+    fields: [suggested('image_tag', 'Image tag', 'Pushes of this tag start the pipeline.', 'latest')],
     hook: {
-      name: 'Docker Hub',
       requires_secret: false,
       settings: { variables: [text('image', 'repository.repo_name'), text('image_tag', 'push_data.tag')] },
       trigger_when: when(is('push_data.tag', '<image_tag>')),
     },
-  },
+  }),
 ]

@@ -1,5 +1,5 @@
 import type { IncomingHookBody } from '#model/hooks/schemas.ts'
-import { branch, is, signed, steps, text, when } from './entry-parts.ts'
+import { branch, is, sender, signed, steps, text, when } from './entry-parts.ts'
 import type { Sender } from './schemas.ts'
 
 /** A push as GitHub describes it, and those who follow it. */
@@ -9,13 +9,10 @@ const push = {
 } satisfies Partial<IncomingHookBody>
 
 export const GIT_SENDERS: readonly Sender[] = [
-  {
-    code: 'github',
-    name: 'GitHub',
+  sender('github', 'GitHub', {
     description:
       'Deploys the commit of every push to a branch. GitHub sends a ping right away; it is acknowledged and starts nothing.',
     events: ['push'],
-    secret_source: 'gantry',
     instructions: steps(
       'Open the repository → Settings → Webhooks → Add webhook.',
       'Payload URL: <url>',
@@ -24,14 +21,11 @@ export const GIT_SENDERS: readonly Sender[] = [
       'Which events: just the push event.',
     ),
     fields: [branch],
-    hook: { name: 'GitHub', ...signed('X-Hub-Signature-256'), ...push },
-  },
-  {
-    code: 'gitea',
-    name: 'Gitea',
+    hook: { ...signed('X-Hub-Signature-256'), ...push },
+  }),
+  sender('gitea', 'Gitea', {
     description: 'Deploys the commit of every push to a branch.',
     events: ['push'],
-    secret_source: 'gantry',
     instructions: steps(
       'Open the repository → Settings → Webhooks → Add webhook → Gitea.',
       'Target URL: <url>',
@@ -40,14 +34,11 @@ export const GIT_SENDERS: readonly Sender[] = [
       'Trigger on: push events.',
     ),
     fields: [branch],
-    hook: { name: 'Gitea', ...signed('X-Gitea-Signature'), ...push },
-  },
-  {
-    code: 'forgejo',
-    name: 'Forgejo',
+    hook: { ...signed('X-Gitea-Signature'), ...push },
+  }),
+  sender('forgejo', 'Forgejo', {
     description: 'Deploys the commit of every push to a branch.',
     events: ['push'],
-    secret_source: 'gantry',
     instructions: steps(
       'Open the repository → Settings → Webhooks → Add webhook → Forgejo.',
       'Target URL: <url>',
@@ -57,19 +48,15 @@ export const GIT_SENDERS: readonly Sender[] = [
     ),
     fields: [branch],
     hook: {
-      name: 'Forgejo',
       ...signed('X-Forgejo-Signature'),
       ...push,
       settings: { variables: [...push.settings.variables, text('pusher', 'pusher.login', false)] },
     },
-  },
-  {
-    code: 'bitbucket',
-    name: 'Bitbucket',
+  }),
+  sender('bitbucket', 'Bitbucket', {
     description:
       "Deploys the commit of every push to a branch. The header has the name of GitHub's old one, but the algorithm is SHA-256.",
     events: ['repo:push'],
-    secret_source: 'gantry',
     instructions: steps(
       'Open the repository settings → Webhooks → Add webhook.',
       'URL: <url>',
@@ -78,7 +65,6 @@ export const GIT_SENDERS: readonly Sender[] = [
     ),
     fields: [branch],
     hook: {
-      name: 'Bitbucket',
       ...signed('X-Hub-Signature'),
       settings: {
         variables: [
@@ -88,14 +74,11 @@ export const GIT_SENDERS: readonly Sender[] = [
       },
       trigger_when: when(is('push.changes.0.new.type', 'branch'), is('push.changes.0.new.name', '<branch>')),
     },
-  },
-  {
-    code: 'gitlab',
-    name: 'GitLab',
+  }),
+  sender('gitlab', 'GitLab', {
     description:
       'Deploys the commit of every push to a branch. The token authenticates the sender but does not sign the payload: use https. If your GitLab offers a signing token, use Standard Webhooks instead.',
     events: ['Push events'],
-    secret_source: 'gantry',
     instructions: steps(
       'Open the project → Settings → Webhooks → Add new webhook.',
       'URL: <url>',
@@ -104,7 +87,6 @@ export const GIT_SENDERS: readonly Sender[] = [
     ),
     fields: [branch],
     hook: {
-      name: 'GitLab',
       ...signed('X-Gitlab-Token'),
       settings: {
         signature: { scheme: 'token' },
@@ -116,5 +98,5 @@ export const GIT_SENDERS: readonly Sender[] = [
       },
       trigger_when: when(is('object_kind', 'push'), is('ref', 'refs/heads/<branch>')),
     },
-  },
+  }),
 ]

@@ -1,25 +1,13 @@
 import { type OPTIONS, type PresetKind, providerOf } from '#model/hooks/presets/schema.ts'
-import { steps } from './entry-parts.ts'
+import { type FieldParts, field, steps } from './entry-parts.ts'
 import type { CatalogField, Receiver } from './schemas.ts'
 
 // The receivers whose requests Gantry writes itself: the code is the kind of the preset.
 
-const option = (name: (typeof OPTIONS)[PresetKind][number], more: Partial<CatalogField>): CatalogField => ({
-  name,
-  label: '',
-  description: '',
-  required: false,
-  default_value: null,
-  example: null,
-  hidden: false,
-  ...more,
-})
+const option: (name: (typeof OPTIONS)[PresetKind][number], ...rest: FieldParts) => CatalogField = field
 
-const context = option('context', {
-  label: 'Context',
-  description: 'The name of the status; without one, gantry/<environment>/<pipeline>.',
-  example: 'deploy/production',
-})
+const CONTEXT = 'The name of the status; without one, gantry/<environment>/<pipeline>.'
+const context = option('context', 'Context', CONTEXT, { example: 'deploy/production' })
 
 function preset(
   kind: PresetKind,
@@ -60,16 +48,15 @@ export const GITHUB_DEPLOYMENT = preset('github_deployment', {
     "Make it the token of the application's credential, or of a credential of its own.",
   ),
   fields: [
-    option('environment', {
-      label: 'Environment at GitHub',
-      description: 'Without one, the name of the environment.',
+    option('environment', 'Environment at GitHub', 'Without one, the name of the environment.', {
       example: 'production',
     }),
-    option('environment_url', {
-      label: 'URL of the application',
-      description: 'Where the deployed application can be opened; GitHub shows it as a button.',
-      example: 'https://shop.example.com',
-    }),
+    option(
+      'environment_url',
+      'URL of the application',
+      'Where the deployed application can be opened; GitHub shows it as a button.',
+      { example: 'https://shop.example.com' },
+    ),
   ],
 })
 
@@ -84,12 +71,12 @@ export const GITLAB_STATUS = preset('gitlab_status', {
   ),
   fields: [
     context,
-    option('project', {
-      label: 'Project',
-      description:
-        "The path or numeric id of the project; without one, that of the application's repository.",
-      example: 'acme/shop',
-    }),
+    option(
+      'project',
+      'Project',
+      "The path or numeric id of the project; without one, that of the application's repository.",
+      { example: 'acme/shop' },
+    ),
   ],
 })
 
@@ -115,9 +102,7 @@ export const SLACK_MESSAGE = preset('slack_message', {
     'Invite the app to the channel: /invite @app.',
   ),
   fields: [
-    option('channel', {
-      label: 'Channel',
-      description: 'The name or the id of the channel.',
+    option('channel', 'Channel', 'The name or the id of the channel.', {
       required: true,
       example: '#deploys',
     }),
@@ -135,11 +120,11 @@ export const DISCORD_MESSAGE = preset('discord_message', {
     'Add a credential of Discord with the token.',
   ),
   fields: [
-    option('channel', {
-      label: 'Channel',
-      description: 'The numeric id of the channel: with developer mode on, right-click it → Copy Channel ID.',
-      required: true,
-      example: '1234567890123456789',
-    }),
+    option(
+      'channel',
+      'Channel',
+      'The numeric id of the channel: with developer mode on, right-click it → Copy Channel ID.',
+      { required: true, example: '1234567890123456789' },
+    ),
   ],
 })

@@ -1,6 +1,6 @@
 import { COMMIT, EACH_STATUS_ONCE, LINK, REASON, REPOSITORY } from '#model/hooks/presets/parts.ts'
 import type { OutgoingHookBody } from '#model/hooks/schemas.ts'
-import { steps } from './entry-parts.ts'
+import { field, steps } from './entry-parts.ts'
 import {
   DISCORD_MESSAGE,
   GITEA_STATUS,
@@ -9,7 +9,7 @@ import {
   GITLAB_STATUS,
   SLACK_MESSAGE,
 } from './presets.ts'
-import type { CatalogField, Receiver } from './schemas.ts'
+import type { Receiver } from './schemas.ts'
 
 // In the order of docs/guides/receivers.md, whose sections a test writes and compares (UPDATE=1).
 
@@ -25,16 +25,35 @@ const PLAIN_MESSAGE =
   "{{ action.action_data.commit.message | truncate: 200 | replace: '@', '＠' | replace: '<', '＜' }}"
 const MESSAGE = '{{ action.action_data.commit.message | truncate: 200 }}'
 
+const NO_CREDENTIAL = { uses_access_token: false, credential_provider: null }
+
 /** The URL is the key to the channel. */
-const channelUrl = (example: string): CatalogField => ({
-  name: 'webhook_url',
-  label: 'Webhook URL',
-  description: 'The URL that the service shows. It is a key: only users with hook:edit see it later.',
-  required: true,
-  default_value: null,
-  example,
-  hidden: true,
-})
+const channelUrl = (example: string) => {
+  const description = 'The URL that the service shows. It is a key: only users with hook:edit see it later.'
+  return field('webhook_url', 'Webhook URL', description, { required: true, example, hidden: true })
+}
+
+type ChannelParts = Pick<Receiver, 'description' | 'instructions'> & {
+  hookName?: string
+  /** Of its URL. */
+  example: string
+  request_body: Record<string, unknown>
+  trigger_when?: OutgoingHookBody['trigger_when']
+}
+
+/** A channel that needs no credential. */
+function channel(code: string, name: string, parts: ChannelParts): Receiver {
+  const { description, instructions, hookName = name, example, request_body, trigger_when = CHAT } = parts
+  return {
+    code,
+    name,
+    description,
+    ...NO_CREDENTIAL,
+    instructions,
+    fields: [channelUrl(example)],
+    hook: { name: hookName, target_url: '<webhook_url>', settings: { request_body }, trigger_when },
+  }
+}
 
 export const RECEIVERS: readonly Receiver[] = [
   GITHUB_STATUS,
@@ -71,129 +90,81 @@ export const RECEIVERS: readonly Receiver[] = [
   GITEA_STATUS,
   SLACK_MESSAGE,
   DISCORD_MESSAGE,
-  {
-    code: 'slack_webhook',
-    name: 'Slack webhook',
+  channel('slack_webhook', 'Slack webhook', {
     description:
       'Without a credential: posts a message for each in-progress, completed and failed run; remove action.started to get final statuses only. The commit message is in a plain_text element, where Slack ignores markup, so it cannot mention the whole channel.',
-    uses_access_token: false,
-    credential_provider: null,
     instructions: steps(
       'Open api.slack.com/apps → the app → Incoming Webhooks → Add New Webhook.',
       'Select the channel, and copy the webhook URL.',
     ),
-    fields: [channelUrl('https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX')],
-    hook: {
-      name: 'Slack',
-      target_url: '<webhook_url>',
-      settings: {
-        request_body: {
-          text: '{{ action.type_human_readable }}: {{ action.status_reason_human_readable }}',
-          blocks: [
-            { type: 'section', text: { type: 'plain_text', text: `${SIGN}\n${MESSAGE}` } },
-            {
-              type: 'section',
-              text: { type: 'mrkdwn', text: '<{{ action.url_web_permalink }}|Action {{ action.id }}>' },
-            },
-          ],
+    example: 'https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX',
+    hookName: 'Slack',
+    request_body: {
+      text: '{{ action.type_human_readable }}: {{ action.status_reason_human_readable }}',
+      blocks: [
+        { type: 'section', text: { type: 'plain_text', text: `${SIGN}\n${MESSAGE}` } },
+        {
+          type: 'section',
+          text: { type: 'mrkdwn', text: '<{{ action.url_web_permalink }}|Action {{ action.id }}>' },
         },
-      },
-      trigger_when: CHAT,
+      ],
     },
-  },
-  {
-    code: 'discord_webhook',
-    name: 'Discord webhook',
+  }),
+  channel('discord_webhook', 'Discord webhook', {
     description:
       'Without a credential: posts a message for each in-progress, completed and failed run. The empty list parse keeps the text from mentioning anyone.',
-    uses_access_token: false,
-    credential_provider: null,
     instructions: steps(
       'Open the channel → Edit → Integrations → Webhooks → New Webhook.',
       'Copy the webhook URL.',
     ),
-    fields: [channelUrl('https://discord.com/api/webhooks/000000000000000000/the-rest-of-the-address')],
-    hook: {
-      name: 'Discord',
-      target_url: '<webhook_url>',
-      settings: {
-        request_body: {
-          username: 'Gantry',
-          content: `${SIGN}\n${MESSAGE}\n<{{ action.url_web_permalink }}>`,
-          allowed_mentions: { parse: [] },
-        },
-      },
-      trigger_when: CHAT,
+    example: 'https://discord.com/api/webhooks/000000000000000000/the-rest-of-the-address',
+    hookName: 'Discord',
+    request_body: {
+      username: 'Gantry',
+      content: `${SIGN}\n${MESSAGE}\n<{{ action.url_web_permalink }}>`,
+      allowed_mentions: { parse: [] },
     },
-  },
-  {
-    code: 'teams_message',
-    name: 'Microsoft Teams',
+  }),
+  channel('teams_message', 'Microsoft Teams', {
     description:
       'Posts completed and failed runs to a channel. A TextRun shows its text without interpreting markup.',
-    uses_access_token: false,
-    credential_provider: null,
     instructions: steps(
       'Open the channel → Workflows → "Post to a channel when a webhook request is received".',
       'Copy the URL that it shows.',
     ),
-    fields: [
-      channelUrl(
-        'https://prod-00.westeurope.logic.azure.com/workflows/0123456789/triggers/manual/paths/invoke?api-version=2016-06-01&sig=the-rest-of-the-address',
-      ),
-    ],
-    hook: {
-      name: 'Microsoft Teams',
-      target_url: '<webhook_url>',
-      settings: { request_body: { type: 'message', attachments: [adaptiveCard()] } },
-      trigger_when: { events: ['action.completed', 'action.failed'] },
-    },
-  },
-  {
-    code: 'mattermost_message',
-    name: 'Mattermost',
+    example:
+      'https://prod-00.westeurope.logic.azure.com/workflows/0123456789/triggers/manual/paths/invoke?api-version=2016-06-01&sig=the-rest-of-the-address',
+    request_body: { type: 'message', attachments: [adaptiveCard()] },
+    trigger_when: { events: ['action.completed', 'action.failed'] },
+  }),
+  channel('mattermost_message', 'Mattermost', {
     description:
       'Posts in-progress, completed and failed runs to a channel. In the commit message @ and < are replaced by their fullwidth forms, so it cannot mention anyone.',
-    uses_access_token: false,
-    credential_provider: null,
     instructions: steps(
       'Open the product menu → Integrations → Incoming Webhooks → Add Incoming Webhook.',
       'Select the channel, save, and copy the URL.',
     ),
-    fields: [channelUrl('https://mattermost.example.com/hooks/xxxxxxxxxxxxxxxxxxxxxxxxxx')],
-    hook: {
-      name: 'Mattermost',
-      target_url: '<webhook_url>',
-      settings: {
-        request_body: {
-          username: 'Gantry',
-          text: `${SIGN}\n${PLAIN_MESSAGE}\n[Action {{ action.id }}]({{ action.url_web_permalink }})`,
-        },
-      },
-      trigger_when: CHAT,
+    example: 'https://mattermost.example.com/hooks/xxxxxxxxxxxxxxxxxxxxxxxxxx',
+    request_body: {
+      username: 'Gantry',
+      text: `${SIGN}\n${PLAIN_MESSAGE}\n[Action {{ action.id }}]({{ action.url_web_permalink }})`,
     },
-  },
+  }),
   {
     code: 'generic',
     name: 'Your own receiver',
     description:
       'Without a body of its own, the hook sends the event itself: {"event": {…}, "action": {…}}, the action as GET /actions/{id} returns it. It reports every status change, starting with the creation: queued, in-progress, and completed, failed or skipped, with waiting in between if necessary.',
-    uses_access_token: false,
-    credential_provider: null,
+    ...NO_CREDENTIAL,
     instructions: steps(
       'Pass the secret <secret> to the receiver in its environment.',
       'Verify every request with a library for Standard Webhooks, or as the guide to receivers shows.',
     ),
     fields: [
-      {
-        name: 'receiver_url',
-        label: 'URL of the receiver',
-        description: 'Where the receiver listens.',
+      field('receiver_url', 'URL of the receiver', 'Where the receiver listens.', {
         required: true,
-        default_value: null,
         example: 'https://deploys.example.com/gantry',
-        hidden: false,
-      },
+      }),
     ],
     hook: {
       name: 'Our own receiver',

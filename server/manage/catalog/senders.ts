@@ -1,5 +1,5 @@
 import { APP_SENDERS } from './app-senders.ts'
-import { branch, secret, signed, steps, text } from './entry-parts.ts'
+import { branch, secret, sender, signedByOwn, steps, text } from './entry-parts.ts'
 import { GIT_SENDERS } from './git-senders.ts'
 import type { Sender } from './schemas.ts'
 
@@ -7,13 +7,9 @@ import type { Sender } from './schemas.ts'
 export const SENDERS: readonly Sender[] = [
   ...GIT_SENDERS,
   ...APP_SENDERS,
-  {
-    code: 'standard_webhooks',
-    name: 'Standard Webhooks',
+  sender('standard_webhooks', 'Standard Webhooks', {
     description:
       "For every sender that follows the specification at www.standardwebhooks.com, including Gantry's outgoing hooks.",
-    events: [],
-    secret_source: 'sender',
     instructions: steps(
       'Add an endpoint at the service, with the URL <url>',
       'Copy its signing secret: whsec_ followed by the key in base64.',
@@ -22,9 +18,7 @@ export const SENDERS: readonly Sender[] = [
       secret('The signing secret of the endpoint.', 'whsec_cmVwbGFjZSBtZSB3aXRoIHRoZSByZWFsIGtleSEhISE='),
     ],
     hook: {
-      name: 'Standard Webhooks',
-      ...signed('webhook-signature'),
-      secret: '<secret>',
+      ...signedByOwn('webhook-signature'),
       settings: {
         signature: {
           scheme: 'timestamp',
@@ -35,42 +29,34 @@ export const SENDERS: readonly Sender[] = [
         variables: [text('tag', 'data.tag')],
       },
     },
-  },
-  {
-    code: 'generic',
-    name: 'Your own script',
+  }),
+  sender('generic', 'Your own script', {
     description: 'Anything that can send JSON and sign it: HMAC-SHA256 of the body, in hex.',
-    events: [],
-    secret_source: 'gantry',
     instructions: steps(
       'Send JSON to <url>',
       'Sign the body with HMAC-SHA256 and the secret <secret>',
       'Send the signature in the header X-Hub-Signature-256: sha256= followed by hex.',
     ),
     fields: [{ ...branch, description: 'Deployed when the body has no branch.' }],
+    hookName: 'A script',
     hook: {
-      name: 'A script',
       requires_secret: true,
       settings: {
         variables: [{ name: 'branch', type: 'string', required: false, default_value: '<branch>' }],
       },
     },
-  },
-  {
-    code: 'unsigned',
-    name: 'Without a signature',
+  }),
+  sender('unsigned', 'Without a signature', {
     description:
       'For senders that cannot sign. Anyone who knows the URL can start the pipeline: keep it secret, and use https.',
-    events: [],
-    secret_source: null,
     instructions: steps('Send JSON to <url>'),
     fields: [{ ...branch, description: 'Deployed when the body has no branch.' }],
+    hookName: 'Unsigned',
     hook: {
-      name: 'Unsigned',
       requires_secret: false,
       settings: {
         variables: [{ name: 'branch', type: 'string', required: false, default_value: '<branch>' }],
       },
     },
-  },
+  }),
 ]
