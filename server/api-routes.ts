@@ -7,7 +7,7 @@ import { createOperatorCheck } from '#access/authorization/operator.ts'
 import { commandLineLoginRoutes } from '#access/command-line-login/routes.ts'
 import { loginSchemas } from '#access/command-line-login/schemas.ts'
 import { singleSignOnRoutes } from '#access/single-sign-on/routes.ts'
-import { rolesOf, type SingleSignOnConfig, singleSignOnOf } from '#access/single-sign-on/settings.ts'
+import { rolesOf, singleSignOnOf } from '#access/single-sign-on/settings.ts'
 import type { Connect, RefuseLocal } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
@@ -47,7 +47,7 @@ import { commandLineRoutes } from '#ops/command-line/routes.ts'
 import { type DiagnosticsDeps, diagnosticsRoutes } from '#ops/diagnostics/routes.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
 import { referenceRoutes } from '#ops/reference/routes.ts'
-import { defaultRetention, type RetentionConfig } from '#ops/retention/policy.ts'
+import { defaultRetention } from '#ops/retention/policy.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
 import type { Config } from '#platform/config.ts'
@@ -106,23 +106,7 @@ export const schemas = [
 ]
 
 export type ApiDeps = {
-  config: Pick<
-    Config,
-    | 'home'
-    | 'host'
-    | 'publicUrl'
-    | 'role'
-    | 'workerName'
-    | 'databaseUrl'
-    | 'secretKey'
-    | 'accessTokenMinutes'
-    | 'refreshTokenDays'
-    | 'trustProxy'
-    | 'metricsToken'
-    | 'tokenTargets'
-  > &
-    SingleSignOnConfig &
-    RetentionConfig
+  config: Config
   db: Database
   /** For what operators ask while all other connections are in use. */
   reserved: Database

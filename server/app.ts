@@ -16,7 +16,6 @@ import { callRoutes } from '#engine/incoming/routes.ts'
 import { createWaits, type WaitSettings } from '#engine/waits/waits.ts'
 import { createActionNotifications } from '#model/actions/notifications.ts'
 import { refuseWork } from '#ops/operations/refuse-work.ts'
-import type { Config } from '#platform/config.ts'
 import { installCompression } from '#platform/http/compression.ts'
 import { replyToBrokenConnection, replyWithError } from '#platform/http/errors.ts'
 import { closeConnectionsOnStop } from '#platform/http/graceful-stop.ts'
@@ -28,7 +27,6 @@ import { createValidatorCompiler } from '#platform/http/validation.ts'
 import { type ApiDeps, apiRoutes, lifetimesOf, schemas } from './api-routes.ts'
 
 export type AppDeps = Omit<ApiDeps, 'waits' | 'notifications'> & {
-  config: Pick<Config, 'requestTimeoutMs' | 'maxPayload'>
   log: FastifyBaseLogger
   /** Overrides for requests that wait for the end of a run; tests use them. */
   waits?: Partial<WaitSettings>
@@ -98,7 +96,7 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
   return app
 }
 
-type Shared = ApiDeps & Pick<AppDeps, 'config' | 'more'>
+type Shared = ApiDeps & Pick<AppDeps, 'more'>
 
 /** Calls to hooks, which come by the thousand, go through as few hooks of Fastify as possible. */
 const serveCalls = async (

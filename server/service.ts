@@ -133,24 +133,16 @@ export async function startService(
   const http = createHttpClient({ guard, userAgent: `Gantry/${VERSION}` })
   resources.defer(() => http.close())
 
+  const shared = { config, db, box, listener, enqueue, connect, guard, http, baseUrl, log }
   const metrics = createMetrics(VERSION)
   let calls: CallReceiver | undefined
   let isStopping = false
   let hurry: AbortSignal | undefined
   if (config.role !== 'api') {
     work = await startWork({
-      config,
-      db,
+      ...shared,
       settings,
-      box,
-      listener,
       queue,
-      enqueue,
-      connect,
-      guard,
-      http,
-      baseUrl,
-      log,
       mayWork: () => schema.problem() === null,
       onError: reportError,
       metrics: metrics.work,
@@ -212,24 +204,15 @@ export async function startService(
     })
     resources.defer(() => calls?.close())
     const app = await buildApp({
-      config,
-      db,
+      ...shared,
       reserved: reserved.db,
-      listener,
-      box,
       calls,
-      guard,
       sshGuard,
-      connect,
       refuseLocal,
       localIsolation,
       poolState,
-      http,
-      enqueue,
       onMoves: metrics.work.onMoves,
       version: VERSION,
-      log,
-      baseUrl,
       health,
     })
     resources.defer(() => app.close())

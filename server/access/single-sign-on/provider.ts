@@ -1,9 +1,10 @@
 // Single sign-on: people sign in through an OpenID Connect provider, and link who they are there to their accounts.
 // This file talks to the provider. Whatever it answers, the result is an outcome that names no secret.
+
 import * as oidc from 'openid-client'
-import { boundedFetch } from './bounded-fetch.ts'
+import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client'
+import { boundedFetch, RefusedRequest } from './bounded-fetch.ts'
 import { type Person, readPerson } from './person.ts'
-import { isRejection, reasonOf } from './provider-errors.ts'
 
 export type ProviderSettings = {
   issuer: string
@@ -116,4 +117,48 @@ function authenticateBy(clientSecret: string): oidc.ClientAuth {
     const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic']
     return (methods.includes('client_secret_basic') ? basic : post)(server, ...request)
   }
+}
+
+// Errors of the library carry tokens and whole responses in their causes and messages. What is logged and recorded
+// about them comes from here: a word that contains nothing of that.
+
+/** Checks of the library that an answer has failed; other errors mean that the provider is not working. */
+const FAILED_CHECKS: Record<string, string> = {
+  OAUTH_INVALID_RESPONSE: 'invalid_response',
+  OAUTH_JWT_CLAIM_COMPARISON_FAILED: 'wrong_claim',
+  OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED: 'wrong_subject',
+  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: 'expired_token',
+  OAUTH_KEY_SELECTION_FAILED: 'unknown_key',
+  OAUTH_UNSUPPORTED_OPERATION: 'unsupported_algorithm',
+}
+
+/** Pure: the provider works, and what it answered is not acceptable. */
+function isRejection(error: unknown): boolean {
+  if (error instanceof AuthorizationResponseError) return !OUTAGES.includes(error.error)
+  // Other errors of the token endpoint, such as a wrong client secret, are not about this person.
+  if (error instanceof ResponseBodyError) return error.error === 'invalid_grant'
+  return error instanceof ClientError && error.code !== undefined && error.code in FAILED_CHECKS
+}
+
+const OUTAGES = ['server_error', 'temporarily_unavailable']
+
+/** Pure: why, in one word. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError)
+    return `provider_${wordOf(error.error)}`
+  if (!(error instanceof ClientError)) return 'unreachable'
+  if (error.cause instanceof RefusedRequest) return error.cause.message
+  if (error.code === undefined) return 'unreachable'
+  const check = FAILED_CHECKS[error.code]
+  return check === 'wrong_claim' ? `wrong_${claimOf(error)}` : (check ?? wordOf(error.code.toLowerCase()))
+}
+
+/** `nonce`, `aud` or another claim of the ID token. */
+function claimOf(error: ClientError): string {
+  const { cause } = error.cause as { cause?: { claim?: unknown } }
+  return wordOf(cause?.claim)
+}
+
+function wordOf(value: unknown): string {
+  return typeof value === 'string' && /^[a-z_]{1,60}$/.test(value) ? value : 'error'
 }

@@ -4,10 +4,17 @@ import { findConnectProblem, prepareAccess, type Token } from './access.ts'
 import { type Provider, type Remote, readAddress } from './address.ts'
 import type { RemoteVerdict } from './contact.ts'
 import { tokenProblem } from './credential-fits.ts'
-import { explainDisk, type FetchFailure, type FetchProblem } from './failures.ts'
-import { GitMissingError, type Limits } from './git.ts'
-import { type Branches, listBranches } from './list-branches.ts'
+import {
+  explainDisk,
+  explainLimited,
+  type FetchContext,
+  type FetchFailure,
+  type FetchProblem,
+} from './failures.ts'
+import { type GitCall, GitMissingError, type Limits, readGit } from './git.ts'
+import { withSuffix } from './mirror.ts'
 import { type Snapshot, takeSnapshot } from './snapshot.ts'
+import { readSource } from './source.ts'
 
 // A look at a repository before anything is set up for it: its branches, and the top folder of its default branch.
 // Anyone who may add an application names the repository, so git gets little time, memory and disk. No code of the
@@ -177,3 +184,56 @@ const opened = (
   snapshot,
   problem,
 })
+
+type Branches = {
+  /** The default branch first, then by name. Only names that a run accepts. */
+  names: string[]
+  /** Whether there are more than these. */
+  hasMore: boolean
+  default: { name: string; hash: string } | null
+}
+
+/** The branches of a remote, and the address that answered. */
+type Listed =
+  | { kind: 'listed'; branches: Branches; address: string }
+  | { kind: 'failed'; failure: FetchFailure }
+
+const MAX_BRANCHES = 200
+
+async function listBranches(
+  call: Omit<GitCall, 'args' | 'repository'>,
+  context: FetchContext,
+): Promise<Listed> {
+  const listAt = async (address: string): Promise<Listed> => {
+    const args = ['ls-remote', '--symref', '--end-of-options', address, 'HEAD', 'refs/heads/*']
+    const { code, output, errors } = await readGit({ ...call, args, repository: '/nonexistent' })
+    if (code === 0) return { kind: 'listed', branches: parseBranches(output), address }
+    return { kind: 'failed', failure: explainLimited(errors, context) }
+  }
+  const listed = await listAt(context.remote.address)
+  if (listed.kind === 'listed' || listed.failure.kind !== 'moved') return listed
+  const suffixed = withSuffix(context.remote)
+  const again = suffixed === undefined ? listed : await listAt(suffixed)
+  return again.kind === 'listed' ? again : listed
+}
+
+/** What `git ls-remote --symref` prints. The last line may be cut off. Pure. */
+export function parseBranches(output: string): Branches {
+  const hashes = new Map<string, string>()
+  for (const [, hash, name] of output.matchAll(/^([0-9a-f]{40,64})\trefs\/heads\/(.+)\n/gm))
+    if (readSource({ type: 'branch', ref: name! }).kind === 'ref' && !name!.includes('\ufffd'))
+      hashes.set(name!, hash!)
+  const head = /^ref: refs\/heads\/(.+)\tHEAD\n/m.exec(output)?.[1]
+  const headHash = /^([0-9a-f]{40,64})\tHEAD\n/m.exec(output)?.[1]
+  const sorted = [...hashes.keys()].sort()
+  // Old servers do not say which branch HEAD is; and HEAD may name one that does not exist.
+  const name = [head, 'main', 'master', sorted.find((one) => hashes.get(one) === headHash), sorted[0]].find(
+    (one) => one !== undefined && hashes.has(one),
+  )
+  const names = name === undefined ? [] : [name, ...sorted.filter((one) => one !== name)]
+  return {
+    names: names.slice(0, MAX_BRANCHES),
+    hasMore: names.length > MAX_BRANCHES,
+    default: name === undefined ? null : { name, hash: hashes.get(name)! },
+  }
+}

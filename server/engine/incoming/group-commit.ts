@@ -1,6 +1,6 @@
 import { isOutage } from '#platform/database/outages.ts'
 import { unavailable } from '#platform/http/errors.ts'
-import type { StoredCall } from './commit-calls.ts'
+import { type StoredCall, takesLocks } from './commit-calls.ts'
 import type { CallToStore } from './insert-calls.ts'
 
 const MAX_IN_FLIGHT = 2
@@ -142,4 +142,20 @@ function shareOf(waiting: number, committing: number): number {
 
 function sizeOf(call: CallToStore): number {
   return (call.record.request_body?.length ?? 0) + 1024
+}
+
+/**
+ * Calls that may have to wait for a lock of their environment are committed together with others of that environment
+ * only: a lock that is not released refuses no call of another one.
+ */
+export function createCallGroups(
+  ...[commit, lookUp]: Parameters<typeof createGroupCommit>
+): Pick<GroupCommit, 'store'> {
+  const crowd: Crowd = { calls: 0, bytes: 0 }
+  const openGroup = () => createGroupCommit(commit, lookUp, crowd)
+  const quick = openGroup()
+  const byEnvironment = new Map<number, GroupCommit>()
+  const groupOf = (call: CallToStore) =>
+    takesLocks(call) ? byEnvironment.getOrInsertComputed(call.hook.pipeline.environmentId, openGroup) : quick
+  return { store: (call) => groupOf(call).store(call) }
 }

@@ -11,7 +11,6 @@ import { unavailable } from '#platform/http/errors.ts'
 import { originOf } from '#platform/http/requests.ts'
 import { createRateLimiter } from '#platform/rate-limit.ts'
 import { openCallConnections, STATEMENT_MS } from './call-connections.ts'
-import { createCallGroups } from './call-groups.ts'
 import { commitCalls } from './commit-calls.ts'
 import {
   type Call,
@@ -21,6 +20,7 @@ import {
   UNAUTHENTICATED_LIMIT,
   type Verdict,
 } from './evaluate-call.ts'
+import { createCallGroups } from './group-commit.ts'
 import { type CachedHook, createHookCache } from './hook-cache.ts'
 import { createHookTokens, leaseFrom } from './hook-tokens.ts'
 import type { StartedBy } from './insert-calls.ts'

@@ -8,7 +8,6 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { findAmbiguousNames } from './ambiguous-names.ts'
 import { mayView } from './permissions.ts'
 import { DEFAULT_TIMEOUT_SECONDS } from './plan.ts'
 import { keyOf, PROJECT, parentPath } from './resources.ts'
@@ -175,4 +174,28 @@ function escapeText(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   if (isLargeInteger(value)) return BigInt(value.rawJSON)
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, escapeText(part)]))
+}
+
+/**
+ * The pipelines and hooks that share a name with another one next to them, which a document cannot tell apart, by their
+ * path. All other resources have unique names. Pure.
+ */
+function findAmbiguousNames(resources: readonly StoredResource[]): ErrorsByField {
+  const errors = new Map<string, string[]>()
+  for (const [, namesakes] of Map.groupBy(resources, scopeOf)) {
+    const [{ path, type }, second] = namesakes as [StoredResource, StoredResource?]
+    if (!second) continue
+    const noun = type === 'hook' ? `${path.at(-2)} hook` : type
+    const ids = namesakes.map(({ id }) => String(id)).sort()
+    const field = path.join('.')
+    const message = `${namesakes.length} ${noun}s have this name: ${ids.join(', ')}`
+    errors.set(field, [...(errors.get(field) ?? []), message])
+  }
+  return Object.fromEntries(errors)
+}
+
+/** What must be unique. Pipelines of one name have hooks with the same path, which are not ambiguous by themselves. */
+function scopeOf({ type, id, path, hook }: StoredResource): string {
+  if (type === 'hook') return `${hook!.pipeline_id} ${keyOf(path)}`
+  return type === 'pipeline' ? keyOf(path) : `${type} ${id}`
 }

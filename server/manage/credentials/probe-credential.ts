@@ -2,7 +2,8 @@ import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { locate } from '#access/authorization/locate.ts'
 import { can } from '#access/authorization/permissions.ts'
-import type { Connect } from '#adapters/executors/connect.ts'
+import { asSentence, type Connect } from '#adapters/executors/connect.ts'
+import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { probeRepository } from '#adapters/repositories/probe.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
@@ -10,7 +11,6 @@ import { shownTo } from '#platform/addresses/verdict.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
-import { probeKey, type SshLogin } from './probe-key.ts'
 import { type ProbeResult, probeToken } from './probe-token.ts'
 import { type CredentialRow, findCredential, openSecret } from './read-credentials.ts'
 import type { CredentialCheck, CredentialCheckBody } from './schemas.ts'
@@ -144,3 +144,47 @@ const failed = (message: string): ProbeResult => ({ ok: false, message, details:
 
 const UNREADABLE = failed('The secret was encrypted with another master key. Enter it again.')
 const NO_TOKEN = failed('The credential has no token. Name a public repository to check it with.')
+
+type SshLogin = {
+  host: string
+  port: number
+  user: string
+  hostKey: string | null
+  /** The caller named the host, so it must be one that Gantry may connect to for anybody. */
+  isGuarded: boolean
+  /** Whether the host may be the machine that Gantry runs on. */
+  allowLoopback: boolean
+}
+
+const TIMEOUT_MS = 10_000
+
+/** Logs in with a key, runs nothing, and logs out. */
+async function probeKey(
+  { host, port, user, hostKey, isGuarded, allowLoopback }: SshLogin,
+  privateKey: string,
+  { connect, guard }: { connect: Connect; guard: AddressGuard },
+): Promise<ProbeResult> {
+  let shownKey = ''
+  const server = { name: host, kind: 'ssh' as const, host, port, loginName: user, hostKey, privateKey }
+  const connection = await connect(
+    { ...server, id: null, allowLoopback, rootDirectory: '/' },
+    {
+      onShownHostKey: (key) => {
+        shownKey = key
+      },
+      connectTimeoutMs: TIMEOUT_MS,
+      ...(isGuarded && { guard }),
+    },
+  )
+  const key = parseHostKey(shownKey)
+  const details = { host_key_fingerprint: key && fingerprint(key.blob) }
+  switch (connection.kind) {
+    case 'connected':
+      await connection.executor.close()
+      return { ok: true, message: `${host} accepts this key for ${user}.`, details }
+    case 'unreachable':
+      return { ok: false, message: asSentence(connection.message), details }
+    case 'cancelled':
+      throw new Error('cancelled without a signal')
+  }
+}

@@ -1,15 +1,15 @@
 import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
+import { findStalledEnvironments, STALLED_AFTER_SECONDS } from '#model/actions/stalled-environments.ts'
 import { HELD, isHeld } from '#model/hooks/rate-budgets.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { BACKUP_OLD_AFTER_HOURS, readNewestBackup } from '#platform/database/newest-backup.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
-import { checkBackups } from './backup-check.ts'
 import { bounded } from './database-checks.ts'
-import { checkEnvironments } from './environment-check.ts'
 import { checkHooks } from './hook-check.ts'
 import { counted, type Named, namesOf } from './names.ts'
-import { type Check, failed, ok, warning } from './run-checks.ts'
+import { type Check, type Finding, failed, ok, warning } from './run-checks.ts'
 import { checkTokens, type TokenCheckDeps } from './token-check.ts'
 import { checkWorkers } from './worker-check.ts'
 
@@ -157,4 +157,47 @@ async function findUnreachable(db: Database): Promise<Named[]> {
     where last.status_reason_code = 'FAILED_UNREACHABLE' and s.deleted_at is null
     order by s.name, s.id`.execute(db)
   return rows
+}
+
+const HOUR = 3_600
+
+/** A new installation has none, and nothing to lose yet: that is a hint, and no warning. */
+async function checkBackups(db: Database) {
+  const newest = await bounded(db, readNewestBackup)
+  if (newest === null)
+    return ok(
+      'No backup is recorded yet: gantry-server backup makes one, gantry-server backup-made records others.',
+    )
+  const hours = Math.floor(newest.age_seconds / HOUR)
+  if (newest.age_seconds <= BACKUP_OLD_AFTER_HOURS * HOUR)
+    return ok(`The newest backup is ${hours === 1 ? '1 hour' : `${hours} hours`} old.`)
+  return warning(
+    `The newest backup is ${hours} hours old.`,
+    'Find out why no backup succeeds. If another tool makes them, let it run gantry-server backup-made after each.',
+  )
+}
+
+/** Environments where work waits and nothing completes. */
+async function checkEnvironments(db: Database, caller: Caller): Promise<Finding> {
+  const stalled = await bounded(db, findStalled)
+  if (stalled.length === 0) return ok('Work completes in every environment that has some.')
+  return failed(
+    `Work waits in ${counted(stalled.length, 'environment')}, and nothing has completed there for ${STALLED_AFTER_SECONDS / 60} minutes${namesOf(caller, 'environment:view', stalled)}.`,
+    'Open a waiting run, which says what it waits for. Check that a worker is online, its log, and whether it names a lock ("waiting for a lock").',
+  )
+}
+
+/** `Production (12 runs)` */
+async function findStalled(db: Database): Promise<Named[]> {
+  const stalled = await findStalledEnvironments(db)
+  if (stalled.length === 0) return []
+  const ids = stalled.map(({ environment_id }) => environment_id)
+  const { rows } = await sql<Named>`
+    select e.name, p.organization_id, e.project_id, e.id as environment_id
+    from environments e join projects p on p.id = e.project_id where e.id = any(${ids}::bigint[])`.execute(db)
+  const byId = new Map(rows.map((row) => [row.environment_id, row]))
+  return stalled.flatMap(({ environment_id, waiting }) => {
+    const found = byId.get(environment_id)
+    return found ? [{ ...found, name: `${found.name} (${counted(waiting, 'run')})` }] : []
+  })
 }

@@ -1,9 +1,10 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { extname } from 'node:path'
 import type { FastifyPluginAsync } from 'fastify'
 import { publicly } from '#access/authorization/enforce.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { type StaticFile, sendFile, toFile } from '#platform/http/static-files.ts'
 import { CONTENT_SECURITY_POLICY } from '#views/dashboard/page-routes.ts'
-import { readStaticFiles } from './files.ts'
 import { referencePage } from './page.ts'
 
 /** The page and its files. They are the same for everybody, and change only with the version. */
@@ -29,4 +30,23 @@ export const referenceRoutes: FastifyPluginAsync = async (app) => {
     if (!file) throw notFound()
     return sendFile(request, reply, file)
   })
+}
+
+const TYPES: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+}
+
+/** The style sheet and the scripts of the page, by name. They are sent as they are: there is nothing to build. */
+async function readStaticFiles(): Promise<ReadonlyMap<string, StaticFile>> {
+  const folder = new URL('./browser/', import.meta.url)
+  const names = (await readdir(folder)).filter((name) => extname(name) in TYPES)
+  return new Map(
+    await Promise.all(
+      names.map(
+        async (name) =>
+          [name, await toFile(await readFile(new URL(name, folder)), TYPES[extname(name)]!)] as const,
+      ),
+    ),
+  )
 }

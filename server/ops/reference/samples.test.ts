@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { type Operation, readDocument, type Schema } from './document.ts'
-import { exampleText } from './example.ts'
+import { exampleText } from './operation.ts'
 import { sampleValue } from './sample-values.ts'
-import { curlSample, typescriptSample } from './samples.ts'
-import { typescriptLiteral } from './typescript-literal.ts'
+import { curlSample, typescriptLiteral, typescriptSample } from './samples.ts'
 
 const HOSTILE = `it's "$(touch /tmp/x)" \`id\` \\ \n end`
 

@@ -2,13 +2,14 @@ import type { Selectable } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
+import { withoutTexts } from '#model/hooks/present-hook.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
 import { readLargePage } from '#platform/http/read-large-page.ts'
+import { maskPath } from '#platform/masking/masked.ts'
 import { type AuditSelection, selectEntries } from './filters.ts'
-import { maskReceivers } from './mask-receivers.ts'
 import type { AuditEntry } from './schemas.ts'
 
 /** One page of entries, newest first. */
@@ -40,4 +41,23 @@ export async function presentEntries(
     const seesHooks = organization_id !== null && seesHookSecrets(caller, { organization_id })
     return seesHooks ? entry : maskReceivers(entry)
   })
+}
+
+type Values = Record<string, unknown> | null
+type Entry = { subject_type: string; before: Values; after: Values }
+
+/** An entry as it is shown to people who do not see the URLs of hooks: no receiver, and nothing of what is sent. Pure. */
+function maskReceivers<Shown extends Entry>(entry: Shown): Shown {
+  if (!entry.subject_type.endsWith('_hook')) return entry
+  return { ...entry, before: maskHook(entry.before), after: maskHook(entry.after) }
+}
+
+function maskHook(values: Values): Values {
+  if (values === null) return null
+  const { target_url: url, settings } = values
+  return {
+    ...values,
+    ...(typeof url === 'string' && { target_url: maskPath(url) }),
+    ...(typeof settings === 'object' && settings !== null && { settings: withoutTexts(settings as never) }),
+  }
 }

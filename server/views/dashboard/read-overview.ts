@@ -1,16 +1,25 @@
+import { type RawBuilder, sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { readRunDays } from '#engine/counts/run-days.ts'
 import { type ActionFilters, environmentsMatching } from '#model/actions/filters.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
+import { errorOf, healthOf } from '#model/hooks/health.ts'
+import { loadHealth } from '#model/hooks/load-health.ts'
+import { loadPauses } from '#model/hooks/rate-budgets.ts'
 import { environmentsWhere } from '#model/inventory/environment-scopes.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import { countOnline } from '#model/workers/live-workers.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
-import { findAttention } from './find-attention.ts'
-import { findDeliveries } from './find-deliveries.ts'
 import { findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
-import type { Overview } from './schemas.ts'
+import type {
+  FailedNotification,
+  FailingHook,
+  NeedsAttention,
+  Overview,
+  OverviewDeliveries,
+} from './schemas.ts'
 
 export type ReadOverview = {
   db: Database
@@ -56,4 +65,88 @@ export async function readOverview(
     workers: { alive },
     queue: { depths },
   }
+}
+
+const MAX_ITEMS = 20
+
+/** Servers of these environments whose live release is not known. */
+async function findAttention(
+  db: Database,
+  environmentIds: readonly number[],
+): Promise<{ count: number; items: NeedsAttention[] }> {
+  const { rows } = await sql<NeedsAttention & { count: number }>`
+    select 'live_unknown' as kind, unknown.since, unknown.reason as detail,
+      json_build_object('id', app.id, 'name', app.name) as application,
+      json_build_object('id', s.id, 'name', s.name) as server, s.environment_id, count(*) over () as count
+    from unknown_live_releases unknown
+    join application_servers link using (application_id, server_id)
+    join applications app on app.id = unknown.application_id
+    join servers s on s.id = unknown.server_id
+    where s.environment_id = any(${environmentIds}::bigint[])
+    order by unknown.since desc, app.id, s.id limit ${MAX_ITEMS}::bigint`.execute(db)
+  return { count: rows[0]?.count ?? 0, items: rows.map(({ count: _, ...item }) => item) }
+}
+
+const MAX_FAILING = 50
+const MAX_FAILED = 20
+/** The id of the last attempt contains its time. */
+const FAILED_LAST_DAY = sql`d.state = 'failed' and d.last_request_id >= (select uuidv7(interval '-1 day'))`
+
+/** The state of deliveries, for the hooks of these environments. */
+async function findDeliveries(db: Database, environmentIds: readonly number[]): Promise<OverviewDeliveries> {
+  const ofHooks = sql`h.environment_id = any(${environmentIds}::bigint[]) and h.type = 'outgoing' and h.deleted_at is null`
+  const [failing, counts, failed] = await Promise.all([
+    findFailing(db, ofHooks),
+    countDeliveries(db, ofHooks),
+    findFailed(db, ofHooks),
+  ])
+  return { failing, ...counts, failed }
+}
+
+async function findFailed(db: Database, ofHooks: RawBuilder<unknown>): Promise<FailedNotification[]> {
+  const { rows } = await sql<FailedNotification & { error: string | null; status: number | null }>`
+    select failed.hook_id, failed.hook_name, failed.action_id, failed.last_request_id, r.created_at as failed_at, r.error,
+      r.response_status_code as status
+    from (
+      select latest.*, h.name as hook_name from hooks h cross join lateral (
+        select d.hook_id, d.action_id, d.last_request_id from deliveries d
+        where d.hook_id = h.id and ${FAILED_LAST_DAY} order by d.last_request_id desc limit ${MAX_FAILED}::bigint
+      ) as latest
+      where ${ofHooks} order by latest.last_request_id desc limit ${MAX_FAILED}::bigint
+    ) as failed left join hook_requests r on r.id = failed.last_request_id
+    order by failed.last_request_id desc`.execute(db)
+  return rows.map(({ error, status, ...row }) => ({ ...row, last_error: errorOf({ error, status }) }))
+}
+
+/** Hooks whose receiver fails, and hooks that were disabled for it: longest first. */
+async function findFailing(db: Database, ofHooks: RawBuilder<unknown>): Promise<FailingHook[]> {
+  const { rows } = await sql<Omit<FailingHook, 'health'> & { active: boolean }>`
+    select h.id as hook_id, h.name, h.pipeline_id, h.environment_id, s.failing_since, h.active,
+      coalesce(s.failures_in_a_row, 0) as failures_in_a_row, s.open_until, h.disabled_at, h.disabled_reason
+    from hooks h left join hook_health s on s.hook_id = h.id
+    where ${ofHooks}
+      and (h.disabled_at is not null or (h.active and (s.failing_since is not null or s.failures_in_a_row > 0)))
+    order by coalesce(s.failing_since, h.disabled_at), h.id limit ${MAX_FAILING}::bigint`.execute(db)
+  const ids = rows.map((row) => row.hook_id)
+  const health = await loadHealth(db, ids)
+  const pauses = await loadPauses(db, ids)
+  return rows.map(({ active, ...row }) => ({
+    ...row,
+    health: healthOf({ ...row, active }, health.get(row.hook_id), pauses.get(row.hook_id)?.paused_until),
+  }))
+}
+
+/** How many deliveries wait, and how many failed within a day. */
+async function countDeliveries(
+  db: Database,
+  ofHooks: RawBuilder<unknown>,
+): Promise<{ pending: number; failed_last_day: number }> {
+  const count = (condition: RawBuilder<unknown>) => sql`(select count(*) from (
+    select from hooks h join deliveries d on d.hook_id = h.id where ${ofHooks} and ${condition}
+    limit ${COUNT_LIMIT}::bigint) as counted)`
+  const { rows } = await sql<{ pending: number; failed_last_day: number }>`
+    select ${count(sql`d.state = 'pending'`)} as pending, ${count(FAILED_LAST_DAY)} as failed_last_day`.execute(
+    db,
+  )
+  return rows[0]!
 }

@@ -1,10 +1,10 @@
 import type { Caller } from '#access/authorization/caller.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
-import type { IndexedName } from './indexed-names.ts'
+import { slugifyAnyScript } from '#platform/slug.ts'
+import { byPath, type IndexedName, keyOf } from './indexed-names.ts'
 import type { NameIndex } from './name-index.ts'
 import { entriesWithin, type NameQuery } from './name-query.ts'
 import type { NameEntry } from './schemas.ts'
-import { searchNames } from './search-names.ts'
 import { visibleNames } from './visible-names.ts'
 
 export async function listNames(
@@ -40,4 +40,42 @@ function present(entry: IndexedName): NameEntry {
     pipeline_id: pipeline && pipeline !== entry ? (pipeline.id as number) : null,
     archived,
   }
+}
+
+// Searches names for words. Pure.
+
+/**
+ * The entries in whose path every word of the text occurs, literally and in any case, best matches first. Words are
+ * separated by slashes and spaces. Accents may be left out, and names may be written as people wrote them.
+ */
+function searchNames(entries: readonly IndexedName[], text: string): IndexedName[] {
+  const { words, rank } = readSearch(text)
+  const found = entries.filter(({ path, keys }) =>
+    words.every((word) => path.includes(word) || keys.includes(word)),
+  )
+  const ranked = Map.groupBy(found, rank)
+  return RANKS.flatMap((one) => ranked.get(one)?.sort(byPath) ?? [])
+}
+
+/** The path is the text; the name is its last part or last word; the name starts with its last word; all others. */
+const RANKS = [0, 1, 2, 3] as const
+
+function readSearch(text: string) {
+  const parts = keyOf(text)
+    .split('/')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+  const words = parts.flatMap((part) => part.split(/\s+/))
+  const path = parts.map(slugifyAnyScript).join('/')
+  const [part = '', word = ''] = [parts.at(-1), words.at(-1)]
+  const names = new Set([part, word])
+  const slugs = new Set([part, word].map(slugifyAnyScript))
+  const start = slugifyAnyScript(word) || word
+  function rank(entry: IndexedName): (typeof RANKS)[number] {
+    if (words.length === 0) return 3
+    if (entry.path === path) return 0
+    if (names.has(entry.key) || slugs.has(entry.slug)) return 1
+    return entry.key.startsWith(word) || entry.slug.startsWith(start) ? 2 : 3
+  }
+  return { words: [...new Set(words)], rank }
 }

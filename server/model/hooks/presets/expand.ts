@@ -1,12 +1,21 @@
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { PROVIDERS } from '#platform/vocabulary.ts'
 import { apiBase, type TokenOwner } from './api-base.ts'
-import { githubDeployment } from './deployment.ts'
 import { discordMessage, slackMessage } from './messages.ts'
-import { EACH_STATUS_ONCE } from './parts.ts'
+import {
+  COMMIT,
+  CONTEXT,
+  DEPLOYMENT_STATE,
+  EACH_STATUS_ONCE,
+  GITHUB_HEADERS,
+  GITHUB_STATE,
+  GITLAB_STATE,
+  LINK,
+  REASON,
+  REPOSITORY,
+} from './parts.ts'
 import type { PresetRequests } from './requests.ts'
 import { isAboutCommits, OPTIONS, type Preset, type PresetKind, providerOf } from './schema.ts'
-import { giteaStatus, githubStatus, gitlabStatus } from './statuses.ts'
 
 type AnyOf = { any_of: { path: string; exists?: boolean; matches?: string }[] }
 
@@ -100,4 +109,91 @@ function channelProblem(kind: PresetKind, channel: string | undefined): string |
       ? undefined
       : 'must be the numeric id of the channel: switch on developer mode in Discord, then Copy Channel ID'
   return /^#?[\p{L}\p{N}._-]+$/u.test(channel) ? undefined : 'must be the id or the name of a channel'
+}
+
+/** The answer to a status has an `id`, too, of the status; `statuses_url` is only in that to the deployment. */
+const DEPLOYMENT_ID = "{{ captured.statuses_url | replace: '/statuses', '' | split: '/' | last }}"
+
+/**
+ * A deployment starts without a status, so its first one follows right away: also a run whose final status is the first
+ * that arrives ends with that status.
+ */
+function githubDeployment(preset: Preset, api: string): PresetRequests {
+  const { environment = '{{ environment.name }}', environment_url, auto_inactive = true, production } = preset
+  const deployments = `${api}/repos/${REPOSITORY}/deployments`
+  const request_headers = GITHUB_HEADERS('{{ credential.access_token }}')
+  return {
+    capture: [{ name: 'statuses_url', path: 'statuses_url', type: 'string' }],
+    requests: {
+      update_after_create: true,
+      create: {
+        target_url: deployments,
+        request_headers,
+        request_body: {
+          ref: COMMIT,
+          task: 'deploy',
+          auto_merge: false,
+          required_contexts: [],
+          environment,
+          description: "{{ pipeline.name | append: ', run ' | append: action.id | truncate: 140 }}",
+          ...(production !== undefined && { production_environment: production }),
+        },
+      },
+      update: {
+        target_url: `${deployments}/${DEPLOYMENT_ID}/statuses`,
+        request_headers,
+        request_body: {
+          state: DEPLOYMENT_STATE,
+          log_url: LINK,
+          description: REASON,
+          ...(environment_url !== undefined && { environment_url }),
+          auto_inactive,
+        },
+      },
+    },
+  }
+}
+
+const TOKEN = '{{ credential.access_token }}'
+
+/**
+ * The path of the application's repository in a segment of its own: an assigned name is encoded as a whole, its slashes
+ * included. `prefix`: where the service is on its host.
+ */
+const projectPath = (prefix: string) =>
+  [
+    "{% if application.repository contains '://' %}",
+    "{% assign path = application.repository | split: '://' | last | split: '/' | slice: 1, 50 | join: '/' %}",
+    "{% elsif application.repository contains ':' %}{% assign path = application.repository | split: ':' | last %}",
+    '{% else %}{% assign path = application.repository %}{% endif %}',
+    `{% assign path = path | append: '|' | replace: '/|', '|' | replace: '.git|', '' | remove: '|'${prefix && ` | remove_first: '${prefix}/'`} %}{{ path }}`,
+  ].join('')
+
+const about = { description: REASON, target_url: LINK }
+
+function githubStatus({ context = CONTEXT }: Preset, api: string): PresetRequests {
+  return {
+    target_url: `${api}/repos/${REPOSITORY}/statuses/${COMMIT}`,
+    request_headers: GITHUB_HEADERS(TOKEN),
+    request_body: { state: GITHUB_STATE, context, ...about },
+  }
+}
+
+function gitlabStatus({ context = CONTEXT, project }: Preset, api: string): PresetRequests {
+  const prefix = new URL(api).pathname.replaceAll(/^\/|\/$|'/g, '')
+  const segment =
+    project === undefined ? projectPath(prefix) : encodeURIComponent(project.replaceAll(/%2F/gi, '/'))
+  return {
+    target_url: `${api}/api/v4/projects/${segment}/statuses/${COMMIT}`,
+    request_headers: [{ name: 'PRIVATE-TOKEN', value: TOKEN }],
+    request_body: { state: GITLAB_STATE, name: context, ...about },
+  }
+}
+
+function giteaStatus({ context = CONTEXT }: Preset, api: string): PresetRequests {
+  return {
+    target_url: `${api}/api/v1/repos/${REPOSITORY}/statuses/${COMMIT}`,
+    request_headers: [{ name: 'Authorization', value: `token ${TOKEN}` }],
+    request_body: { state: GITHUB_STATE, context, ...about },
+  }
 }
