@@ -36,6 +36,7 @@ import { organizationRoutes } from '#manage/organizations/routes.ts'
 import { pipelineRoutes } from '#manage/pipelines/routes.ts'
 import { serverRoutes } from '#manage/servers/routes.ts'
 import { serverSchemas } from '#manage/servers/schemas.ts'
+import { changesSchemas } from '#model/actions/changes-schemas.ts'
 import type { ActionNotifications } from '#model/actions/notifications.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { actionSchemas } from '#model/actions/schemas.ts'
@@ -54,7 +55,7 @@ import type { Config } from '#platform/config.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
-import * as t from '#platform/http/schemas.ts'
+import { errorSchema } from '#platform/http/schemas.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readQueueDepths } from '#platform/queue/queue-depths.ts'
 import { actionRoutes } from '#views/actions/routes.ts'
@@ -77,32 +78,33 @@ import { streamRoutes } from '#views/streams/routes.ts'
 import { streamSchemas } from '#views/streams/schemas.ts'
 import type { StreamSettings } from '#views/streams/settings.ts'
 
-/** Alphabetical, like the imports; a schema refers to others by name, so the order does not matter. */
+/** In the order of the OpenAPI document. */
 export const schemas = [
-  t.errorSchema,
+  errorSchema,
   ...accountSchemas,
-  ...actionSchemas,
-  ...applicationSchemas,
-  ...applySchemas,
-  ...auditSchemas,
-  ...catalogSchemas,
-  ...credentialSchemas,
-  ...dashboardSchemas,
-  ...hookRequestSchemas,
-  ...hookSchemas,
-  ...incomingSchemas,
-  ...inventorySchemas,
   ...loginSchemas,
-  ...memberSchemas,
-  ...nameSchemas,
-  ...notificationSchemas,
-  ...outgoingSchemas,
-  ...pipelineSchemas,
-  ...releaseSchemas,
-  ...runSchemas,
-  ...serverSchemas,
+  ...inventorySchemas,
+  ...actionSchemas,
   ...stepLogSchemas,
+  ...nameSchemas,
   ...streamSchemas,
+  ...hookSchemas,
+  ...catalogSchemas,
+  ...hookRequestSchemas,
+  ...notificationSchemas,
+  ...incomingSchemas,
+  ...outgoingSchemas,
+  ...applicationSchemas,
+  ...releaseSchemas,
+  ...pipelineSchemas,
+  ...changesSchemas,
+  ...runSchemas,
+  ...credentialSchemas,
+  ...serverSchemas,
+  ...auditSchemas,
+  ...memberSchemas,
+  ...applySchemas,
+  ...dashboardSchemas,
 ]
 
 export type ApiDeps = {

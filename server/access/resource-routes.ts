@@ -2,7 +2,6 @@
 // declares who may call a route, what goes in and which of its functions does the work. What is the same for every
 // resource is here: the OpenAPI operation, the transaction, ETag and If-Match, Link and X-Total-Count, status codes.
 import type { FastifyContextConfig, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
-import { type Static, type TSchema, Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import type { Actor } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
@@ -18,7 +17,7 @@ import { withArticle } from '#platform/http/validation.ts'
 
 export type ResourceDeps = { db: Database; baseUrl: () => string }
 
-type Resource<Row, Shown extends TSchema, Result> = {
+type Resource<Row, Shown extends t.TSchema, Result> = {
   tag: string
   /** Singular, in words: `incoming hook`. Operation ids and summaries are built from it. */
   name: string
@@ -31,15 +30,15 @@ type Resource<Row, Shown extends TSchema, Result> = {
     call: Context,
     rows: readonly Row[],
     result?: Result,
-  ) => Static<Shown>[] | Promise<Static<Shown>[]>
+  ) => t.Static<Shown>[] | Promise<t.Static<Shown>[]>
 }
 
 /** `scope` is there on routes whose path names an object. */
 export type Context = { caller: Caller; actor: Actor; readonly scope: Located }
 
-type Call<Path extends string, Schema extends TSchema = TSchema> = Context & {
+type Call<Path extends string, Schema extends t.TSchema = t.TSchema> = Context & {
   params: Params<Path>
-  body: Static<Schema>
+  body: t.Static<Schema>
   /** The version that the caller last saw, if they sent it. */
   ifMatch: string | undefined
   cascade: boolean
@@ -63,17 +62,23 @@ type Operation = {
   /** Error statuses in addition to those that every route of its kind has. */
   errors?: readonly number[]
 }
-type List<Path extends string, Row> = Operation & {
+type List<Path extends string, Row, Filters extends t.TProperties> = Operation & {
   /** For resources without secrets; see platform/http/compression.ts. */
   compress?: true
-  find: (call: Call<Path>, name: string | undefined, page: Page) => Promise<{ rows: Row[]; extent: Extent }>
+  /** Instead of `filter[name]`. */
+  filters?: Filters
+  find: (
+    call: Call<Path> & { query: t.Static<t.TObject<Filters>> },
+    name: string | undefined,
+    page: Page,
+  ) => Promise<{ rows: Row[]; extent: Extent }>
 }
 type Read<Path extends string, Row> = Operation & {
   find: (call: Call<Path>) => Promise<Stored<Row> | undefined>
 }
-type Save<Path extends string, Schema extends TSchema, Row, Result, Prepared> = Operation & {
+type Save<Path extends string, Schema extends t.TSchema, Row, Result, Prepared> = Operation & {
   body?: Schema
-  query?: TSchema
+  query?: t.TSchema
   exactNumbersAt?: FastifyContextConfig['exactNumbersAt']
   /** What takes too long for a transaction. */
   prepare?: (call: Call<Path, Schema>) => Promise<Prepared>
@@ -86,22 +91,22 @@ type Save<Path extends string, Schema extends TSchema, Row, Result, Prepared> = 
   respond?: (reply: FastifyReply, call: Call<Path, Schema>, result: Result) => Promise<void>
 }
 type Remove<Path extends string> = Operation & {
-  query?: TSchema
+  query?: t.TSchema
   run: (trx: Transaction, call: Call<Path>) => Promise<{ kind: 'removed' } | HttpProblem>
 }
 
-type Check<Path extends string, Schema extends TSchema, Report extends TSchema> = Operation & {
+type Check<Path extends string, Schema extends t.TSchema, Report extends t.TSchema> = Operation & {
   body: Schema
   report: Report & { $id: string }
   run: (
     call: Call<Path, Schema>,
-  ) => Promise<{ kind: 'checked' | 'tried'; check: Static<Report> } | HttpProblem>
+  ) => Promise<{ kind: 'checked' | 'tried'; check: t.Static<Report> } | HttpProblem>
 }
 
 /** A query parameter of lists. */
 export function searchText(what: string) {
-  return Type.Optional(
-    Type.String({
+  return t.Optional(
+    t.Text({
       minLength: 1,
       maxLength: 255,
       // The one character that PostgreSQL's text cannot contain.
@@ -117,7 +122,7 @@ const nameFilter = { 'filter[name]': searchText('Part of the name') }
 const KEEPS =
   'Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change.'
 
-export function resourceRoutes<Row, Shown extends TSchema, Result extends object = object>(
+export function resourceRoutes<Row, Shown extends t.TSchema, Result extends object = object>(
   app: { route: (route: RouteOptions) => unknown },
   { db, baseUrl }: ResourceDeps,
   { tag, name, record, present }: Resource<Row, Shown, Result>,
@@ -131,7 +136,13 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     url: string,
     operation: Operation,
-    schema: { operationId: string; summary: string; body?: TSchema; querystring?: TSchema; response: object },
+    schema: {
+      operationId: string
+      summary: string
+      body?: t.TSchema
+      querystring?: t.TSchema
+      response: object
+    },
     handler: (call: Incoming, reply: FastifyReply, request: FastifyRequest) => unknown,
     config: Pick<FastifyContextConfig, 'bodyOptional' | 'exactNumbersAt' | 'compress'> = {},
   ) {
@@ -162,7 +173,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     return found
   }
 
-  function save<Path extends string, Schema extends TSchema, Prepared>(
+  function save<Path extends string, Schema extends t.TSchema, Prepared>(
     method: 'POST' | 'PUT',
     path: Path,
     operation: Save<Path, Schema, Row, Result, Prepared>,
@@ -182,26 +193,29 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
   }
 
   return {
-    /** One page, filtered by name. */
-    list<Path extends string>(path: Path, operation: List<Path, Row>) {
-      const { access, find, compress } = operation
+    /** One page, filtered by name unless it has other filters. */
+    list<Path extends string, Filters extends t.TProperties>(
+      path: Path,
+      operation: List<Path, Row, Filters>,
+    ) {
+      const { access, filters = nameFilter, find, compress } = operation
       const parent = access.kind === 'permissions' ? withArticle(access.of) : undefined
       const schema = {
         operationId: `${idOf('list')}s`,
         summary: parent ? `List the ${name}s of ${parent}` : `List ${name}s`,
-        querystring: t.Exactly({ ...pageQuery, ...nameFilter }),
-        response: { 200: Type.Array(shown) },
+        querystring: t.Exactly({ ...pageQuery, ...filters }),
+        response: { 200: t.List(shown) },
       }
       const handler = async (call: Incoming, reply: FastifyReply, request: FastifyRequest) => {
         const page = pageOf(call.query)
-        const { rows, extent } = await find(call, call.query['filter[name]'], page)
+        const { rows, extent } = await find(call as never, call.query['filter[name]'], page)
         describePage(request, reply, baseUrl(), page, extent)
         return present(call, rows)
       }
       register('GET', path, operation, schema, handler, { compress })
     },
 
-    create<Path extends string, Schema extends TSchema, Prepared = undefined>(
+    create<Path extends string, Schema extends t.TSchema, Prepared = undefined>(
       path: Path,
       operation: Save<Path, Schema, Row, Result, Prepared>,
     ) {
@@ -221,7 +235,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
       })
     },
 
-    change<Path extends string, Schema extends TSchema, Prepared = undefined>(
+    change<Path extends string, Schema extends t.TSchema, Prepared = undefined>(
       path: Path,
       operation: Save<Path, Schema, Row, Result, Prepared>,
     ) {
@@ -236,7 +250,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
         operationId: idOf('remove'),
         summary: `Remove ${one}`,
         querystring: query,
-        response: { 204: Type.Null() },
+        response: { 204: t.Null() },
       }
       register('DELETE', path, withVersion(operation), schema, async (call, reply) => {
         unwrap(await db.transaction().execute((trx) => run(trx, call)))
@@ -245,7 +259,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     },
 
     /** A POST that does something with one of them and responds with it. */
-    command<Path extends string, Schema extends TSchema>(
+    command<Path extends string, Schema extends t.TSchema>(
       path: Path,
       operation: Save<Path, Schema, Row, Result, undefined> & {
         operationId: string
@@ -258,7 +272,7 @@ export function resourceRoutes<Row, Shown extends TSchema, Result extends object
     },
 
     /** A POST that tries one of them out and responds with a report. May take seconds, so not in a transaction. */
-    check<Path extends string, Schema extends TSchema, Report extends TSchema>(
+    check<Path extends string, Schema extends t.TSchema, Report extends t.TSchema>(
       path: Path,
       operation: Check<Path, Schema, Report>,
     ) {
@@ -298,7 +312,7 @@ function callOf(request: FastifyRequest): Incoming {
   }
 }
 
-function paramsOf(path: string): TSchema | undefined {
+function paramsOf(path: string): t.TSchema | undefined {
   const names = [...path.matchAll(/:(\w+)/g)].map((match) => match[1]!)
   if (names.length === 0) return undefined
   return t.Exactly(Object.fromEntries(names.map((name) => [name, name === 'hook_id' ? t.Uuid : t.Id])))

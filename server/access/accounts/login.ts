@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { Type } from 'typebox'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
 import { verifyPassword } from '#platform/crypto/passwords.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -20,8 +19,8 @@ import {
 /** What both logins, for programs and for browsers, accept. */
 export const loginSchema = t.Exactly(
   {
-    email: Type.String({ minLength: 1, maxLength: 255, description: 'The email address of the account.' }),
-    password: Type.String({ minLength: 1, maxLength: 255, description: 'The password of the account.' }),
+    email: t.Text({ minLength: 1, maxLength: 255, description: 'The email address of the account.' }),
+    password: t.Text({ minLength: 1, maxLength: 255, description: 'The password of the account.' }),
   },
   { title: 'LogInRequest' },
 )

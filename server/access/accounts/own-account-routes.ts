@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, isByCookie, signedIn } from '#access/authorization/enforce.ts'
 import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
@@ -18,9 +17,9 @@ import { operation } from './session-routes.ts'
 import { currentPassword, newPassword, userSchema } from './user-schema.ts'
 
 const profileChange = t.Exactly({
-  name: Type.Optional(t.Name(255, 'Your name, for display.')),
-  language: Type.Optional(
-    Type.String({
+  name: t.Optional(t.Name(255, 'Your name, for display.')),
+  language: t.Optional(
+    t.Text({
       maxLength: 35,
       pattern: '^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
       'x-hint': 'must be a language tag such as en or pt-BR',
@@ -72,7 +71,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     operation(signedIn, 'listOwnPermissions', 'List your permissions', {
       description:
         'What your roles allow, by the organization, project or environment that they are granted in. Entries add up. Being an instance administrator gives no permissions in organizations.',
-      response: { 200: Type.Array(t.ref(ownPermissionsSchema)), ...t.errorResponses(401) },
+      response: { 200: t.List(t.ref(ownPermissionsSchema)), ...t.errorResponses(401) },
     }),
     async (request) => permissionsByScope(callerOf(request).grants),
   )
@@ -83,7 +82,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
       description:
         'Ends all other sessions; personal access tokens stay valid. Incorrect current passwords are throttled like failed logins.',
       body: t.Exactly({ current_password: currentPassword, new_password: newPassword }),
-      response: { 204: Type.Null(), ...t.errorResponses(400, 401, 403, 409, 422, 429) },
+      response: { 204: t.Null(), ...t.errorResponses(400, 401, 403, 409, 422, 429) },
     }),
     async (request, reply) => {
       const outcome = await changePassword(db, callerOf(request), request.body, actorOf(request))
@@ -104,7 +103,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     operation(signedIn, 'listSessions', 'List your sessions', {
       description: 'Every browser and program that is signed in to your account, newest first.',
       querystring: t.Exactly(pageQuery),
-      response: { 200: Type.Array(sessionInList), ...t.errorResponses(401, 422) },
+      response: { 200: t.List(sessionInList), ...t.errorResponses(401, 422) },
     }),
     async (request, reply) => {
       const page = pageOf(request.query)
@@ -120,7 +119,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     operation(signedIn, 'endSession', 'End a session', {
       description: 'Its tokens and event streams end at once.',
       params: t.Exactly({ id: t.Id }),
-      response: { 204: Type.Null(), ...t.errorResponses(401, 404, 422) },
+      response: { 204: t.Null(), ...t.errorResponses(401, 404, 422) },
     }),
     async (request, reply) => {
       const ended = await endSession(db, callerOf(request), request.params.id, actorOf(request))
@@ -135,7 +134,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
     '/users/me/sessions/end-all',
     operation(signedIn, 'endAllSessions', 'End all sessions', {
       description: 'Ends every session, the current one included. Personal access tokens stay valid.',
-      response: { 204: Type.Null(), ...t.errorResponses(401) },
+      response: { 204: t.Null(), ...t.errorResponses(401) },
     }),
     async (request, reply) => {
       await endAllSessions(db, callerOf(request), actorOf(request))

@@ -1,4 +1,3 @@
-import type { Static } from 'typebox'
 import { type Grant, PERMISSIONS, type Permission } from '#access/authorization/permissions.ts'
 import * as t from '#platform/http/schemas.ts'
 
@@ -11,7 +10,7 @@ export const ownPermissionsSchema = t.namedObject('OwnPermissions', {
     'What all your roles in this scope allow together, there and in everything below.',
   ),
 })
-export type OwnPermissions = Static<typeof ownPermissionsSchema>
+export type OwnPermissions = t.Static<typeof ownPermissionsSchema>
 
 /** One entry for each scope that has grants, wider scopes first. */
 export function permissionsByScope(grants: readonly Grant[]): OwnPermissions[] {

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, signedIn, withTokens } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -26,7 +25,7 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
       description: 'Your own, without the tokens themselves.',
       querystring: t.Exactly(pageQuery),
       response: {
-        200: Type.Array(t.Exactly(personalToken, { title: 'PersonalAccessToken' })),
+        200: t.List(t.Exactly(personalToken, { title: 'PersonalAccessToken' })),
         ...t.errorResponses(401, 422),
       },
     }),
@@ -62,7 +61,7 @@ export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes>
     operation(access, 'revokePersonalAccessToken', 'Revoke a personal access token', {
       description: 'Requests with it are rejected from now on.',
       params: t.Exactly({ id: t.Id }),
-      response: { 204: Type.Null(), ...t.errorResponses(401, 404, 422) },
+      response: { 204: t.Null(), ...t.errorResponses(401, 404, 422) },
     }),
     async (request, reply) => {
       const { id } = callerOf(request)

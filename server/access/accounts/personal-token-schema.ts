@@ -1,9 +1,8 @@
-import { Type } from 'typebox'
 import { TOKEN_SCOPES, type TokenScope } from '#access/authorization/token-limits.ts'
 import * as t from '#platform/http/schemas.ts'
 
 const listOrNull = <Item>(items: object, description: string) =>
-  Type.Unsafe<Item[] | null>({
+  t.Unsafe<Item[] | null>({
     type: ['array', 'null'],
     items,
     minItems: 1,
@@ -45,10 +44,10 @@ export const issuedPersonalToken = {
 
 export const personalTokenInput = t.Exactly({
   name: t.Name(60, 'A name to recognize it by.'),
-  scopes: Type.Optional(limits.scopes),
-  organization_ids: Type.Optional(limits.organization_ids),
-  project_ids: Type.Optional(limits.project_ids),
-  expires_at: Type.Optional(
+  scopes: t.Optional(limits.scopes),
+  organization_ids: t.Optional(limits.organization_ids),
+  project_ids: t.Optional(limits.project_ids),
+  expires_at: t.Optional(
     t.TimeOrNull('When it stops working, in the future. Null or absent: it does not expire.'),
   ),
 })

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, publicly, signedIn, withTokens } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -50,7 +49,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
       description:
         'Exchanges a refresh token for new tokens. Each refresh token works once; using it again revokes the whole login.',
       body: t.Exactly({
-        refresh_token: Type.String({
+        refresh_token: t.Text({
           minLength: 1,
           maxLength: 512,
           description: 'The refresh token of the last login or refresh.',
@@ -76,7 +75,7 @@ export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
     '/users/logout',
     operation(withTokens('any', signedIn), 'logOut', 'Log out', {
       description: 'Revokes the login that the token belongs to; a personal access token revokes itself.',
-      response: { 204: Type.Null(), ...t.errorResponses(401) },
+      response: { 204: t.Null(), ...t.errorResponses(401) },
     }),
     async (request, reply) => {
       await signOut(db, callerOf(request), actorOf(request))

@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyInstance, FastifySchema } from 'fastify'
-import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import {
   type Access,
@@ -114,7 +113,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
     '/session',
     operation(withTokens('any', signedIn), 'closeSession', 'Sign out', {
       description: 'Ends the session at once, including its event streams, and clears the cookie.',
-      response: { 204: Type.Null(), ...t.errorResponses(401, 403) },
+      response: { 204: t.Null(), ...t.errorResponses(401, 403) },
     }),
     async (request, reply) => {
       await signOut(db, callerOf(request), actorOf(request))

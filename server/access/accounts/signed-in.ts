@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify'
-import { type Static, Type } from 'typebox'
 import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Database } from '#platform/database/connect.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -11,7 +10,7 @@ import { loadUser, userSchema } from './user-schema.ts'
 export const issuedTokens = t.Exactly(
   {
     access_token: t.Text('Send it as `Authorization: Bearer <access_token>`.'),
-    token_type: Type.Literal('bearer', { description: 'Always `bearer`.' }),
+    token_type: t.Literal('bearer', { description: 'Always `bearer`.' }),
     expires_in: t.Integer('Seconds until the access token expires.'),
     refresh_token: t.Text('Works once; see POST /users/refresh-token.'),
   },
@@ -38,7 +37,7 @@ export async function presentSignedIn(
   { db, lifetimes, baseUrl }: { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string },
   userId: number,
   session: StartedSession | null,
-): Promise<Static<typeof signedInSchema>> {
+): Promise<t.Static<typeof signedInSchema>> {
   if (session?.kind === 'browser') setSessionCookie(reply, session.token, lifetimes, baseUrl())
   const user = await loadUser(db, userId)
   return session?.kind === 'api' ? { user, ...session.tokens } : { user, ...NO_TOKENS }

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -23,7 +22,7 @@ export const userAccountSchema = t.namedObject('UserAccount', {
   last_sign_in_at: t.TextOrNull({ format: 'date-time', description: 'Null when they never signed in.' }),
 })
 
-const linkToken = Type.String({
+const linkToken = t.Text({
   minLength: 1,
   maxLength: 512,
   description: 'The part of the link after `#`.',
@@ -39,15 +38,15 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
       description: 'Every account of this installation, newest first.',
       querystring: t.Exactly({
         ...pageQuery,
-        ...t.optional({
-          'filter[email]': Type.String({
+        ...t.optionalFields({
+          'filter[email]': t.Text({
             maxLength: 255,
             description: 'Only addresses that contain this text, in any case.',
           }),
           'filter[active]': t.Flag('Only active or deactivated accounts.'),
         }),
       }),
-      response: { 200: Type.Array(t.ref(userAccountSchema)), ...t.errorResponses(401, 403, 422) },
+      response: { 200: t.List(t.ref(userAccountSchema)), ...t.errorResponses(401, 403, 422) },
     }),
     async (request, reply) => {
       const page = pageOf(request.query)

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import type { Database } from '#platform/database/connect.ts'
 import * as t from '#platform/http/schemas.ts'
 
@@ -12,18 +11,18 @@ export const userSchema = t.namedObject('User', {
   ...t.timestamps,
 })
 
-export const currentPassword = Type.String({
+export const currentPassword = t.Text({
   minLength: 1,
   maxLength: 255,
   description: 'The current password.',
 })
-export const newPassword = Type.String({
+export const newPassword = t.Text({
   minLength: 8,
   maxLength: 255,
   description: 'The new password: at least 8 characters.',
 })
 
-export type User = Static<typeof userSchema>
+export type User = t.Static<typeof userSchema>
 
 /** The public part of an account. */
 export const userColumns = Object.keys(userSchema.properties) as (keyof User)[]

@@ -1,4 +1,3 @@
-import { Type } from 'typebox'
 import { issuedPersonalToken } from '#access/accounts/personal-token-schema.ts'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -9,7 +8,7 @@ const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\
  * RFC 8252, 7.3: an address of this machine itself, which no other machine can answer at. Not `localhost`, which a
  * resolver may send elsewhere. The page `/app/authorize` applies the same rule.
  */
-const redirectUri = Type.String({
+const redirectUri = t.Text({
   maxLength: 255,
   pattern: `^http://(?:127\\.0\\.0\\.1|\\[::1\\]):${PORT}/[\\w.~/-]*$`,
   'x-hint':
@@ -23,7 +22,7 @@ const MAX_NAME = 60 - tokenNameOf('').length
 
 export const authorizationInput = t.namedObject('LoginAuthorizationInput', {
   redirect_uri: redirectUri,
-  code_challenge: Type.String({
+  code_challenge: t.Text({
     pattern: '^[\\w-]{43}$',
     'x-hint': 'must be the SHA-256 of the code verifier in base64url: 43 characters',
     description: 'Base64url of the SHA-256 of the code verifier (PKCE, method S256).',
@@ -36,12 +35,12 @@ export const authorizationInput = t.namedObject('LoginAuthorizationInput', {
 
 export const authorizationSchema = t.namedObject('LoginAuthorization', {
   code: t.Text('Works once, for the command line that has the code verifier.'),
-  expires_at: Type.String({ format: 'date-time', description: 'When the code expires: after two minutes.' }),
+  expires_at: t.Text({ format: 'date-time', description: 'When the code expires: after two minutes.' }),
 })
 
 export const exchangeInput = t.namedObject('LoginExchangeInput', {
-  code: Type.String({ minLength: 1, maxLength: 512, description: 'The code that the browser brought.' }),
-  code_verifier: Type.String({
+  code: t.Text({ minLength: 1, maxLength: 512, description: 'The code that the browser brought.' }),
+  code_verifier: t.Text({
     minLength: 43,
     maxLength: 128,
     pattern: '^[\\w.~-]*$',

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Static } from 'typebox'
 import { ApiError } from '#platform/http/errors.ts'
 import * as t from '#platform/http/schemas.ts'
 import type { Purpose } from './attempts.ts'
@@ -20,7 +19,7 @@ export async function begin(
   request: FastifyRequest,
   reply: FastifyReply,
   purpose: Purpose,
-): Promise<Static<typeof destination>> {
+): Promise<t.Static<typeof destination>> {
   if (!flow) throw new ApiError('not_found', 'Single sign-on is not configured.')
   const begun = await flow.begin(request, purpose)
   switch (begun.kind) {

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { operation } from '#access/accounts/session-routes.ts'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, signedIn } from '#access/authorization/enforce.ts'
@@ -38,7 +37,7 @@ export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
     '/users/me/identities',
     operation(signedIn, 'listIdentities', 'List linked identities', {
       description: 'What you can sign in with besides your password; the newest first.',
-      response: { 200: Type.Array(identity), ...t.errorResponses(401) },
+      response: { 200: t.List(identity), ...t.errorResponses(401) },
     }),
     async (request) => {
       const identities = await listIdentities(db, callerOf(request).id)
@@ -70,7 +69,7 @@ export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
       description:
         'Roles that came from groups of the identity provider are revoked. Returns 409 for your only way to sign in.',
       params: t.Exactly({ id: t.Id }),
-      response: { 204: Type.Null(), ...t.errorResponses(401, 403, 404, 409, 422) },
+      response: { 204: t.Null(), ...t.errorResponses(401, 403, 404, 409, 422) },
     }),
     async (request, reply) => {
       const [userId, actor] = [callerOf(request).id, actorOf(request)]

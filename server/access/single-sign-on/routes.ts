@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { operation } from '#access/accounts/session-routes.ts'
 import { setSessionCookie } from '#access/accounts/signed-in.ts'
 import { publicly } from '#access/authorization/enforce.ts'
@@ -43,7 +42,7 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
         200: t.Exactly(
           {
             password: t.Flag('Email and password.'),
-            oidc: Type.Unsafe<{ label: string } | null>({
+            oidc: t.Unsafe<{ label: string } | null>({
               ...t.Exactly({ label: t.Text('Text of the button.') }),
               type: ['object', 'null'],
               description: 'Single sign-on with OpenID Connect; null when it is off.',
@@ -63,8 +62,8 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
       description:
         "For Gantry's own pages: requires the header `X-Gantry-Request: 1`, sets a cookie for this sign-in, and returns where to send the browser. Within ten minutes the provider sends it back to `/session/oidc/callback`, which signs in and redirects to `/app`, or to `/app/sign-in?problem=<code>`: `sso_unavailable`, `sso_rejected`, `sso_expired`, `sso_no_account` or `sso_email_taken`.",
       body: t.Exactly({
-        invitation_token: Type.Optional(
-          Type.String({
+        invitation_token: t.Optional(
+          t.Text({
             minLength: 1,
             maxLength: 512,
             description: 'Accepts this invitation: the new account signs in with this identity.',

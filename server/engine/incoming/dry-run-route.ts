@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
 import { permissions } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { receptionOf } from '#manage/hooks/hook-columns.ts'
@@ -23,28 +22,28 @@ const operation = operationsOf('Hook requests')
 const { settings, trigger_when } = incomingHookBody.properties
 
 const dryRunBody = t.Exactly({
-  ...t.optional({
-    headers: Type.Record(
-      Type.String({ maxLength: 256 }),
-      Type.String({ maxLength: 8192, description: 'The value of the header.' }),
+  ...t.optionalFields({
+    headers: t.Record(
+      t.Text({ maxLength: 256 }),
+      t.Text({ maxLength: 8192, description: 'The value of the header.' }),
       { description: 'The headers of the call; some senders put the event into one.' },
     ),
     body: t.Anything('The payload, as JSON. Required unless you name a recorded call.'),
-    hook_request_id: Type.String({
+    hook_request_id: t.Text({
       format: 'uuid',
       description: 'A recorded call to this hook: evaluates its headers and body instead of given ones.',
     }),
-    settings: Type.Unsafe<Static<typeof settings>>({
+    settings: t.Unsafe<t.Static<typeof settings>>({
       ...settings,
       description:
         'Evaluates with these settings instead of the stored ones; validated as if they were saved.',
     }),
-    trigger_when: Type.Unsafe<Static<typeof trigger_when>>({
+    trigger_when: t.Unsafe<t.Static<typeof trigger_when>>({
       ...trigger_when,
       description:
         'Evaluates with these conditions instead of the stored ones; validated as if they were saved.',
     }),
-    sign: Type.Boolean({
+    sign: t.Flag({
       default: false,
       description: "Sign the given body with the hook's secret, and return the call as `signed_call`.",
     }),
@@ -120,7 +119,7 @@ export const dryRunRoute: FastifyPluginAsyncTypebox<{ db: Database; box: SecretB
 }
 
 /** What the schema cannot express; the rules for saved settings apply to unsaved ones. */
-function validateInput(input: Static<typeof dryRunBody>): FieldErrors {
+function validateInput(input: t.Static<typeof dryRunBody>): FieldErrors {
   const errors = new FieldErrors()
   const { hook_request_id, settings, trigger_when } = input
   if (hook_request_id === undefined && !Object.hasOwn(input, 'body')) errors.add('body', 'is required')

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import { SIGNATURE_SCHEMES } from '#model/hooks/signature-schemes.ts'
 import { chooseSource } from '#model/payload/choose-source.ts'
 import { type ConditionResult, describeUnmet } from '#model/payload/conditions.ts'
@@ -9,7 +8,7 @@ import { evaluateConditions, evaluatePayload, type PayloadVerdict } from './eval
 import type { Headers } from './sender-headers.ts'
 
 const signedCallSchema = t.namedObject('SignedCall', {
-  headers: Type.Record(Type.String(), t.Text('The value of the header.'), {
+  headers: t.Record(t.Text(), t.Text('The value of the header.'), {
     description: 'The given headers and those of the signature. Valid now: some schemes sign the time.',
   }),
   body: t.Text('Exactly what is signed: send it as it is.'),
@@ -17,7 +16,7 @@ const signedCallSchema = t.namedObject('SignedCall', {
     'The header that the sender fills with the secret itself (scheme `token`): replace its value before you send the call. Null when the headers are complete.',
   ),
 })
-type SignedCall = Static<typeof signedCallSchema>
+type SignedCall = t.Static<typeof signedCallSchema>
 
 const conditionResult = {
   condition: t.Text('What the condition is about: a path, or `header` and its name.'),
@@ -28,7 +27,7 @@ const conditionResult = {
 export const dryRunSchema = t.namedObject('DryRun', {
   verdict: t.Text('The outcome of a correctly signed call with this payload.'),
   message: t.Text('The verdict as a sentence.'),
-  errors: Type.Unsafe<Record<string, string[]> | null>({
+  errors: t.Unsafe<Record<string, string[]> | null>({
     type: ['object', 'null'],
     additionalProperties: { type: 'array', items: { type: 'string' } },
     description: 'Why variables cannot be read from the payload, by name; null when all can.',
@@ -43,7 +42,7 @@ export const dryRunSchema = t.namedObject('DryRun', {
   variables: t.AnyObjectOrNull(
     'The variables that the hook reads from the payload, by name; null when nothing would run.',
   ),
-  source: Type.Unsafe<{ source_type: string; source_ref: string } | null>({
+  source: t.Unsafe<{ source_type: string; source_ref: string } | null>({
     type: ['object', 'null'],
     description: 'What a deploy would use; null for other operations, and when nothing would run.',
     additionalProperties: false,
@@ -76,7 +75,7 @@ export const dryRunSchema = t.namedObject('DryRun', {
 })
 
 export const dryRunSchemas = [signedCallSchema, dryRunSchema]
-export type DryRun = Static<typeof dryRunSchema>
+export type DryRun = t.Static<typeof dryRunSchema>
 
 /** What a call with this payload would do. Pure: starts nothing, records nothing. */
 export function dryRun(

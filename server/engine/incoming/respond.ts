@@ -1,5 +1,4 @@
 import type { FastifyReply } from 'fastify'
-import { type Static, Type } from 'typebox'
 import type { WaitedFor } from '#engine/waits/waits.ts'
 import { permalink } from '#model/actions/present.ts'
 import { describeUnmet } from '#model/payload/conditions.ts'
@@ -16,8 +15,8 @@ export const callAnswerSchema = t.namedObject('CallAnswer', {
     format: 'uri',
     description: 'The page of the action in the dashboard; null when nothing was started.',
   }),
-  errors: Type.Null({ description: 'Always null: errors have another status.' }),
-  ...t.optional({
+  errors: t.Null({ description: 'Always null: errors have another status.' }),
+  ...t.optionalFields({
     status: t.Word(
       Object.keys(STATUSES) as (keyof typeof STATUSES)[],
       'The status of the action when waiting ended. Only in responses to calls with `Prefer: wait` that waited.',
@@ -44,7 +43,7 @@ export function answerBody(
   message: string,
   baseUrl: string,
   { actionId = null, requestId = null }: { actionId?: number | null; requestId?: string | null },
-): Static<typeof callAnswerSchema> {
+): t.Static<typeof callAnswerSchema> {
   return {
     message,
     action_id: actionId,

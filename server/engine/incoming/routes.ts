@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { publicly } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { waitSecondsOf } from '#engine/waits/prefer.ts'
@@ -37,7 +36,7 @@ const callBody = {
     'JSON, plain or with `Content-Encoding: gzip`. Senders that use forms put the JSON into the field `payload`. The signature is over the bytes as sent.',
   content: {
     'application/json': {
-      schema: Type.Unknown({
+      schema: t.Anything({
         title: 'HookPayload',
         description: "What the sender reports. The hook's variables and conditions read it.",
       }),
@@ -94,7 +93,7 @@ export const callRoutes: FastifyPluginAsyncTypebox<CallRoutes> = async (app, { b
         description:
           'For senders of webhooks. The body is JSON, plain or with `Content-Encoding: gzip`; when the hook requires a secret, the call must be signed. The response is sent after the run is stored or, with `Prefer: wait`, when it has ended.',
         params: t.Exactly({
-          token: Type.String({
+          token: t.Text({
             maxLength: 512,
             description: 'The token in the URL of the hook, or the id of a hook that requires a secret.',
           }),

@@ -2,7 +2,6 @@
 // runner does its work.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
 import { callerOf, permissions, scopeOf, tokenOf, withTokens } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
@@ -38,8 +37,8 @@ export type RunRoutes = RunDeps &
 const operation = operationsOf('Actions')
 const params = t.Exactly({ id: t.Id })
 const planQuery = t.Exactly({
-  include: Type.Optional(
-    Type.Literal('changes', {
+  include: t.Optional(
+    t.Literal('changes', {
       description:
         'What the plan has in addition: `changes`, what a deploy would ship, for callers with the permissions `pipeline:run` and `action:view` there. May fetch from the repository, for at most 4 s.',
     }),

@@ -1,4 +1,3 @@
-import { type Static, type TObject, Type } from 'typebox'
 import { type ReleaseComparison, releaseComparisonSchema } from '#model/actions/changes-schemas.ts'
 import { serverResourceSchema } from '#model/actions/summary-schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
@@ -8,8 +7,8 @@ import * as t from '#platform/http/schemas.ts'
 
 export const runBody = t.Exactly(
   {
-    ...t.optional({
-      servers: Type.Array(t.Id, {
+    ...t.optionalFields({
+      servers: t.List(t.Id, {
         minItems: 1,
         maxItems: 10_000,
         uniqueItems: true,
@@ -19,7 +18,7 @@ export const runBody = t.Exactly(
         ['deploy', 'redeploy', 'rollback'] as const,
         'Deploy pipelines only. `redeploy` deploys the commit that is live on the servers again, `rollback` returns to the newest release before it, or to `release_name`. Default: `deploy`.',
       ),
-      release_name: Type.String({
+      release_name: t.Text({
         minLength: 1,
         maxLength: 64,
         description:
@@ -30,15 +29,15 @@ export const runBody = t.Exactly(
         'For a rollback: the run to undo, an action of the application. If it is live on none of the servers, nothing is started: 409 `nothing_to_roll_back`. Default: whatever is live.',
       ),
       source_type: t.Word(['branch', 'tag', 'commit'] as const, 'For a deploy. Default: `branch`.'),
-      source_ref: Type.String({
+      source_ref: t.Text({
         minLength: 1,
         maxLength: 1_024,
         description: "For a deploy. Default: the application's default branch.",
       }),
-      trigger_comment: Type.String({ maxLength: 255, description: 'The reason for the run.' }),
-      variables: Type.Record(
-        Type.String(),
-        Type.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'], items: {} }),
+      trigger_comment: t.Text({ maxLength: 255, description: 'The reason for the run.' }),
+      variables: t.Record(
+        t.Text(),
+        t.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'], items: {} }),
         {
           maxProperties: 100,
           description:
@@ -88,10 +87,10 @@ export const runPlanSchema = t.namedObject('RunPlan', {
       resource_type: t.Word(['server'] as const, 'The kind of resource: always `server`.'),
       resource_id: t.idOf('server'),
       resource_data: t.described(t.ref(serverResourceSchema), 'The server that the target would run on.'),
-      batch: Type.Integer({ minimum: 1, description: 'Its batch, from 1; batches run one after another.' }),
+      batch: t.Integer({ minimum: 1, description: 'Its batch, from 1; batches run one after another.' }),
       steps: t.List(
         t.Exactly({
-          order: Type.Integer({ minimum: 1, description: 'Its position, from 1.' }),
+          order: t.Integer({ minimum: 1, description: 'Its position, from 1.' }),
           name: t.Text('The name of the step.'),
           description: t.TextOrNull('What the step does; null without a description.'),
           built_in: t.Flag('Whether it is one of the steps that every deploy has.'),
@@ -102,21 +101,21 @@ export const runPlanSchema = t.namedObject('RunPlan', {
     }),
     'One per server that the run would use.',
   ),
-  source: Type.Unsafe<Static<TObject<typeof source>> | null>({
+  source: t.Unsafe<t.Static<t.TObject<typeof source>> | null>({
     ...t.Exactly(source),
     type: ['object', 'null'],
     description:
       'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
   }),
   rollback: t.described(t.refOrNull(rollbackSchema), 'What a rollback would undo; null for other runs.'),
-  would_wait: Type.Unsafe<ReasonCode | null>({
+  would_wait: t.Unsafe<ReasonCode | null>({
     type: ['string', 'null'],
     description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',
   }),
   would_wait_human_readable: t.TextOrNull(
     '`would_wait` in words, for display; null when it would start immediately.',
   ),
-  comparisons: Type.Unsafe<ReleaseComparison[] | null>({
+  comparisons: t.Unsafe<ReleaseComparison[] | null>({
     type: ['array', 'null'],
     items: t.ref(releaseComparisonSchema),
     description:
@@ -127,5 +126,5 @@ export const runPlanSchema = t.namedObject('RunPlan', {
 
 export const runSchemas = [rollbackReleaseSchema, rollbackSchema, runPlanSchema]
 
-export type RunPlan = Static<typeof runPlanSchema>
-export type RunInput = Static<typeof runBody>
+export type RunPlan = t.Static<typeof runPlanSchema>
+export type RunInput = t.Static<typeof runBody>

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import * as t from '#platform/http/schemas.ts'
 import { LANGUAGES } from './detected.ts'
 import { applicationBody } from './schemas.ts'
@@ -9,7 +8,7 @@ export const inspectionBody = t.Exactly(
   {
     repository,
     credential_id,
-    environment_id: Type.Integer({
+    environment_id: t.Integer({
       ...t.Id,
       description: 'Where the application would be added. Requires `application:add` there.',
     }),
@@ -19,7 +18,7 @@ export const inspectionBody = t.Exactly(
     examples: [{ repository: 'https://github.com/acme/shop.git', credential_id: null, environment_id: 1 }],
   },
 )
-export type InspectionBody = Static<typeof inspectionBody>
+export type InspectionBody = t.Static<typeof inspectionBody>
 
 const PROBLEMS = [
   'not_found',
@@ -38,16 +37,16 @@ const PROBLEMS = [
 
 export const inspectionSchema = t.namedObject('RepositoryInspection', {
   reachable: t.Flag('Whether Gantry can list the branches.'),
-  problem: Type.Unsafe<(typeof PROBLEMS)[number] | null>({
+  problem: t.Unsafe<(typeof PROBLEMS)[number] | null>({
     anyOf: [{ type: 'string', enum: [...PROBLEMS] }, { type: 'null' }],
     description:
       'Why the repository cannot be reached or, when `reachable` is true, why its files could not be read. `authentication`: the credential is missing, or is not accepted. `moved`: the host redirects to another URL. `forbidden_address`: Gantry may not connect there. `unsafe`: git rejects its contents. `storage`: Gantry has no space for it. Null: no problem.',
   }),
   message: t.Text('The result in a sentence.'),
-  branches: t.List(Type.String(), 'The default branch first, then by name; at most 200.'),
+  branches: t.List(t.Text(), 'The default branch first, then by name; at most 200.'),
   more_branches: t.Flag('Whether there are more branches than these.'),
   default_branch: t.TextOrNull('Null when the repository has no branches.'),
-  language: Type.Unsafe<(typeof LANGUAGES)[number] | null>({
+  language: t.Unsafe<(typeof LANGUAGES)[number] | null>({
     anyOf: [{ type: 'string', enum: [...LANGUAGES] }, { type: 'null' }],
     description: 'What the files of the default branch suggest; null: unknown. For `programming_language`.',
   }),
@@ -62,9 +61,6 @@ export const inspectionSchema = t.namedObject('RepositoryInspection', {
   build_command: t.TextOrNull(
     'A usual command for such a repository; null: none is needed, or none is known.',
   ),
-  shared_paths: t.List(
-    Type.String(),
-    'Files and folders that releases of such an application usually share.',
-  ),
+  shared_paths: t.List(t.Text(), 'Files and folders that releases of such an application usually share.'),
 })
-export type RepositoryInspection = Static<typeof inspectionSchema>
+export type RepositoryInspection = t.Static<typeof inspectionSchema>

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -66,7 +65,7 @@ export const linkRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (ap
           description,
           params,
           ...body,
-          response: { 204: Type.Null(), ...t.errorResponses(...errors) },
+          response: { 204: t.Null(), ...t.errorResponses(...errors) },
         },
         handler: async (request, reply) => {
           const by = { actor: actorOf(request), caller: callerOf(request) }

@@ -1,10 +1,9 @@
-import { type Static, Type } from 'typebox'
 import { applicationSchema } from '#model/actions/schemas.ts'
 import { healthCheckInput, healthCheckOrNull } from '#model/pipelines/health-check.ts'
 import * as t from '#platform/http/schemas.ts'
 
 const command = (description: string) =>
-  Type.Optional(t.TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
+  t.Optional(t.TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
 
 const SUBMODULES = ['fetch', 'ignore'] as const
 
@@ -12,18 +11,18 @@ export const linkedResourceSchema = t.namedObject('LinkedResource', {
   resource_type: t.Word(['server'] as const, 'The kind of resource: always `server`.'),
   resource_id: t.idOf('server'),
 })
-export type LinkedResource = Static<typeof linkedResourceSchema>
+export type LinkedResource = t.Static<typeof linkedResourceSchema>
 
 const fields = {
   name: t.Name(255, 'The name of the application.'),
-  repository: Type.String({
+  repository: t.Text({
     minLength: 1,
     maxLength: 2_048,
     description:
       'An https, http or ssh URL, `git@host:owner/name.git`, or `owner/name` at the provider of the credential. `file:` is for instance administrators.',
   }),
-  ...t.optional({
-    default_branch: Type.String({
+  ...t.optionalFields({
+    default_branch: t.Text({
       minLength: 1,
       maxLength: 1_024,
       default: 'main',
@@ -48,12 +47,12 @@ const fields = {
   }),
   install_dependencies_command: command('Runs in every new release.'),
   build_command: command('Runs after dependencies are installed.'),
-  ...t.optional({
-    shared_paths: Type.Array(Type.String({ maxLength: 256 }), {
+  ...t.optionalFields({
+    shared_paths: t.List(t.Text({ maxLength: 256 }), {
       maxItems: 100,
       description: 'Shared by all releases: `storage/` is a folder, `.env` a file.',
     }),
-    deployments_keep: Type.Integer({
+    deployments_keep: t.Integer({
       minimum: 1,
       maximum: 100,
       default: 5,
@@ -68,13 +67,13 @@ const fields = {
   health_check: healthCheckInput(
     'How every deploy checks a new release once it is live, before old releases are removed; null: not at all.',
   ),
-  ...t.optional({
+  ...t.optionalFields({
     credential_id: t.IntegerOrNull({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
       description: 'Gives access to the source; from the same organization. Requires `credential:run`.',
     }),
-    linked_resources: Type.Array(t.ref(linkedResourceSchema), {
+    linked_resources: t.List(t.ref(linkedResourceSchema), {
       maxItems: 1_000,
       uniqueItems: true,
       description: 'Servers of the same environment to deploy to. Requires `server:run`.',
@@ -83,18 +82,18 @@ const fields = {
 }
 
 export const applicationBody = t.Exactly(fields)
-export type ApplicationBody = Static<typeof applicationBody>
+export type ApplicationBody = t.Static<typeof applicationBody>
 
 /** Each field that is given replaces what is stored. */
-export const applicationChange = Type.Partial(applicationBody, {
+export const applicationChange = t.Partial(applicationBody, {
   additionalProperties: false,
 })
-export type ApplicationChange = Static<typeof applicationChange>
+export type ApplicationChange = t.Static<typeof applicationChange>
 
 export const applicationRecordSchema = t.namedObject('ApplicationRecord', {
   ...applicationSchema.properties,
   folder: t.Text('Its folder below the root directory of its servers; never changes.'),
-  shared_paths: t.List(Type.String(), 'Shared by all releases: `storage/` is a folder, `.env` a file.'),
+  shared_paths: t.List(t.Text(), 'Shared by all releases: `storage/` is a folder, `.env` a file.'),
   submodules: t.Word(
     SUBMODULES,
     'Whether the files of submodules are deployed, or their folders left empty.',
@@ -105,29 +104,29 @@ export const applicationRecordSchema = t.namedObject('ApplicationRecord', {
     'The servers that it is deployed to; empty for callers without `server:view`.',
   ),
 })
-export type ApplicationView = Static<typeof applicationRecordSchema>
+export type ApplicationView = t.Static<typeof applicationRecordSchema>
 
 export const variableBody = t.Exactly({
-  name: Type.String({
+  name: t.Text({
     pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
     'x-hint': 'must begin with a letter or _, then letters, digits or _, at most 64 characters',
     description:
       'Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved.',
   }),
-  value: Type.String({ maxLength: 65_536, description: 'The value, at most 64 KiB.' }),
-  hidden: Type.Optional(
-    Type.Boolean({
+  value: t.Text({ maxLength: 65_536, description: 'The value, at most 64 KiB.' }),
+  hidden: t.Optional(
+    t.Flag({
       default: false,
       description: 'A hidden value is never returned, and masked in logs. It has at least 6 characters.',
     }),
   ),
 })
-export type VariableBody = Static<typeof variableBody>
+export type VariableBody = t.Static<typeof variableBody>
 
-export const variableChange = Type.Partial(variableBody, {
+export const variableChange = t.Partial(variableBody, {
   additionalProperties: false,
 })
-export type VariableChange = Static<typeof variableChange>
+export type VariableChange = t.Static<typeof variableChange>
 
 export const applicationVariableSchema = t.namedObject('ApplicationVariable', {
   id: t.idOf('variable'),
@@ -136,4 +135,4 @@ export const applicationVariableSchema = t.namedObject('ApplicationVariable', {
   hidden: t.Flag('Whether the value is never returned, and masked in logs.'),
   ...t.timestamps,
 })
-export type ApplicationVariable = Static<typeof applicationVariableSchema>
+export type ApplicationVariable = t.Static<typeof applicationVariableSchema>

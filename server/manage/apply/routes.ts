@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions, publicly, signedIn } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
@@ -46,10 +45,10 @@ export const applyRoutes: FastifyPluginAsyncTypebox<ApplyDeps> = async (app, dep
         'YAML for `POST /apply`, limited to what you may view. Tokens, keys and hidden variables are placeholders, listed at the top; secrets of hooks are left out, and a generated key is `generate: true`. Returns 409 `ambiguous_names` when several pipelines of one resource, or several hooks of one pipeline, have the same name: a document could contain only one of them.',
       params: t.Exactly({ id: t.Id }),
       querystring: t.Exactly({
-        project: Type.String({ minLength: 1, maxLength: 255, description: 'The name of the project.' }),
+        project: t.Text({ minLength: 1, maxLength: 255, description: 'The name of the project.' }),
       }),
       response: {
-        200: { description: 'The document', content: { 'application/yaml': { schema: Type.String() } } },
+        200: { description: 'The document', content: { 'application/yaml': { schema: t.Text() } } },
         ...t.errorResponses(401, 403, 404, 409, 422),
       },
     }),

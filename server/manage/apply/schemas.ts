@@ -1,5 +1,4 @@
 // What a `gantry.yaml` may contain, and what `POST /apply` accepts and returns.
-import { type Static, type TSchema, Type } from 'typebox'
 import { applicationBody, variableBody } from '#manage/applications/schemas.ts'
 import { credentialBody } from '#manage/credentials/schemas.ts'
 import { environmentBody, organizationBody, projectBody } from '#manage/organizations/schemas.ts'
@@ -12,7 +11,7 @@ const MAX_VALUES = 500
 export const MAX_DOCUMENT_BYTES = 1024 * 1024
 export const APPLY_BODY_LIMIT = 2 * 1024 * 1024
 
-type Fields = Record<string, TSchema>
+type Fields = Record<string, t.TSchema>
 
 /** The fields of a request body that the document has too, under the same name. */
 export function fieldsOf<Known extends Fields, Left extends keyof Known>(
@@ -24,9 +23,9 @@ export function fieldsOf<Known extends Fields, Left extends keyof Known>(
 }
 
 /** Resources by name. An empty section equals a missing one. */
-function ByName<Entry extends TSchema>(name: TSchema, entry: Entry, description?: string) {
-  return Type.Optional(
-    Type.Unsafe<Record<string, Static<Entry>> | null>({
+function ByName<Entry extends t.TSchema>(name: t.TSchema, entry: Entry, description?: string) {
+  return t.Optional(
+    t.Unsafe<Record<string, t.Static<Entry>> | null>({
       type: ['object', 'null'],
       propertyNames: name,
       additionalProperties: entry,
@@ -35,8 +34,8 @@ function ByName<Entry extends TSchema>(name: TSchema, entry: Entry, description?
   )
 }
 
-const resourceName = Type.String({ minLength: 1, maxLength: 255 })
-const credential = Type.Optional(
+const resourceName = t.Text({ minLength: 1, maxLength: 255 })
+const credential = t.Optional(
   t.TextOrNull({ minLength: 1, maxLength: 255, description: 'The name of a credential; null for none.' }),
 )
 
@@ -44,8 +43,8 @@ const credentialEntry = t.Exactly(fieldsOf(credentialBody, 'name'))
 
 const stepEntry = t.Exactly({
   ...fieldsOf(stepBody, 'command', 'trigger_after'),
-  command: Type.Optional(stepBody.properties.command),
-  trigger_after: Type.Optional(
+  command: t.Optional(stepBody.properties.command),
+  trigger_after: t.Optional(
     t.TextOrNull({
       minLength: 1,
       maxLength: 255,
@@ -70,14 +69,14 @@ const outgoingEntry = t.Exactly(
   NEEDS_URL,
 )
 
-const hooks = Type.Optional(
+const hooks = t.Optional(
   t.Exactly({
     incoming: ByName(incomingHookBody.properties.name, t.Exactly(fieldsOf(incomingHookBody, 'name'))),
     outgoing: ByName(outgoingHookBody.properties.name, outgoingEntry),
   }),
 )
 
-const runAfter = Type.Unsafe<string | { application?: string; server?: string; pipeline: string }>({
+const runAfter = t.Unsafe<string | { application?: string; server?: string; pipeline: string }>({
   type: ['string', 'object'],
   minLength: 1,
   maxLength: 255,
@@ -91,9 +90,9 @@ const runAfter = Type.Unsafe<string | { application?: string; server?: string; p
 
 const pipelineEntry = t.Exactly({
   ...fieldsOf(pipelineBody, 'name', 'run_after'),
-  run_after: Type.Optional(Type.Array(runAfter, { maxItems: 100, uniqueItems: true })),
-  steps: Type.Optional(
-    Type.Array(stepEntry, {
+  run_after: t.Optional(t.List(runAfter, { maxItems: 100, uniqueItems: true })),
+  steps: t.Optional(
+    t.List(stepEntry, {
       maxItems: 200,
       description: 'In order. List a built-in step only to change its `timeout_seconds`.',
     }),
@@ -105,7 +104,7 @@ const pipelines = ByName(pipelineBody.properties.name, pipelineEntry)
 
 const serverEntry = t.Exactly({ ...fieldsOf(serverBody, 'name', 'credential_id'), credential, pipelines })
 
-const variableEntry = Type.Unsafe<string | { value: string; hidden?: boolean }>({
+const variableEntry = t.Unsafe<string | { value: string; hidden?: boolean }>({
   type: ['string', 'object'],
   maxLength: 65_536,
   properties: fieldsOf(variableBody, 'name'),
@@ -117,8 +116,8 @@ const variableEntry = Type.Unsafe<string | { value: string; hidden?: boolean }>(
 const applicationEntry = t.Exactly({
   ...fieldsOf(applicationBody, 'name', 'credential_id', 'linked_resources'),
   credential,
-  servers: Type.Optional(
-    Type.Array(resourceName, {
+  servers: t.Optional(
+    t.List(resourceName, {
       maxItems: 1_000,
       uniqueItems: true,
       description: 'The names of the servers, in the same environment, that it is deployed to.',
@@ -136,7 +135,7 @@ const environmentEntry = t.Exactly({
 
 /** A `gantry.yaml`. An omitted field keeps its stored value. */
 export const documentSchema = t.Exactly({
-  organization: Type.String({
+  organization: t.Text({
     ...organizationBody.properties.name,
     description: 'The name, or the `url_slug` if several organizations have that name.',
   }),
@@ -146,9 +145,9 @@ export const documentSchema = t.Exactly({
 })
 
 export const applyBody = t.Exactly({
-  document: Type.String({ minLength: 1, description: 'The document: YAML 1.2 or JSON, at most 1 MiB.' }),
-  ...t.optional({
-    values: Type.Unsafe<Record<string, string>>({
+  document: t.Text({ minLength: 1, description: 'The document: YAML 1.2 or JSON, at most 1 MiB.' }),
+  ...t.optionalFields({
+    values: t.Unsafe<Record<string, string>>({
       type: 'object',
       maxProperties: MAX_VALUES,
       propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]{0,63}$', 'x-hint': 'has an invalid name' },
@@ -156,11 +155,11 @@ export const applyBody = t.Exactly({
       writeOnly: true,
       description: `Values for the \`\${NAME}\` placeholders of the document. Never returned.`,
     }),
-    dry_run: Type.Boolean({
+    dry_run: t.Flag({
       default: false,
       description: 'Reports what would change without changing anything.',
     }),
-    prune: Type.Boolean({
+    prune: t.Flag({
       default: false,
       description:
         'Removes resources of the project that the document does not list. Credentials belong to the organization and are kept.',
@@ -230,19 +229,19 @@ export const appliedSchema = t.namedObject('Applied', {
     }),
     'Active hooks that can no longer send, because the document sets `token_targets` of a credential to `provider`; those that you can view.',
   ),
-  unused_values: t.List(Type.String(), 'Names in `values` that the document does not use.'),
+  unused_values: t.List(t.Text(), 'Names in `values` that the document does not use.'),
 })
 
-export type GantryDocument = Static<typeof documentSchema>
-export type ServerEntry = Static<typeof serverEntry>
-export type ApplicationEntry = Static<typeof applicationEntry>
-export type PipelineEntry = Static<typeof pipelineEntry>
-export type OutgoingEntry = Static<typeof outgoingEntry>
-export type StepEntry = Static<typeof stepEntry>
-export type CredentialEntry = Static<typeof credentialEntry>
-export type ApplyBody = Static<typeof applyBody>
-export type AppliedChange = Static<typeof appliedChangeSchema>
-export type Applied = Static<typeof appliedSchema>
+export type GantryDocument = t.Static<typeof documentSchema>
+export type ServerEntry = t.Static<typeof serverEntry>
+export type ApplicationEntry = t.Static<typeof applicationEntry>
+export type PipelineEntry = t.Static<typeof pipelineEntry>
+export type OutgoingEntry = t.Static<typeof outgoingEntry>
+export type StepEntry = t.Static<typeof stepEntry>
+export type CredentialEntry = t.Static<typeof credentialEntry>
+export type ApplyBody = t.Static<typeof applyBody>
+export type AppliedChange = t.Static<typeof appliedChangeSchema>
+export type Applied = t.Static<typeof appliedSchema>
 export type ResourceKind = (typeof RESOURCE_KINDS)[number]
 
 export const applySchemas = [appliedChangeSchema, appliedSchema]

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { sharedByAll } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -36,7 +35,7 @@ export const catalogRoutes: FastifyPluginAsyncTypebox = async (app) => {
         description:
           'Each with what to enter there, what to ask for, and the hook to create. The whole list, in the order of the guide.',
         response: {
-          200: Type.Array(t.ref<typeof senderSchema | typeof receiverSchema>(of)),
+          200: t.List(t.ref<typeof senderSchema | typeof receiverSchema>(of)),
           ...t.errorResponses(401),
         },
       }),

@@ -1,6 +1,5 @@
 // The catalog room: the services that Gantry knows as senders of calls and as receivers of deliveries, and the hook that
 // each of them needs. Pages, the command line and the guides take them from here.
-import { type Static, Type } from 'typebox'
 import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
 import * as t from '#platform/http/schemas.ts'
 
@@ -13,7 +12,7 @@ const fieldSchema = t.Exactly({
   example: t.TextOrNull('What a value looks like; null when the default value shows it.'),
   hidden: t.Flag('Whether the value is a secret: do not echo it.'),
 })
-export type CatalogField = Static<typeof fieldSchema>
+export type CatalogField = t.Static<typeof fieldSchema>
 
 const PLACEHOLDERS =
   '`<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value.'
@@ -34,19 +33,19 @@ export const senderSchema = t.namedObject('CatalogSender', {
     t.Text('The name of an event, as the service shows it.'),
     'The events to select at the service; empty when there is nothing to select.',
   ),
-  secret_source: Type.Unsafe<'gantry' | 'sender' | null>({
+  secret_source: t.Unsafe<'gantry' | 'sender' | null>({
     type: ['string', 'null'],
     enum: ['gantry', 'sender', null],
     description:
       '`gantry`: enter the secret of the hook at the service. `sender`: the service shows its own, which is the field `secret`; it can be set later. Null: calls are not signed.',
   }),
-  hook: Type.Unsafe<IncomingHookBody>({
+  hook: t.Unsafe<IncomingHookBody>({
     type: 'object',
     additionalProperties: true,
     description: `The body of \`POST /pipelines/{id}/hooks/incoming\`. ${PLACEHOLDERS}`,
   }),
 })
-export type Sender = Static<typeof senderSchema>
+export type Sender = t.Static<typeof senderSchema>
 
 export const receiverSchema = t.namedObject('CatalogReceiver', {
   ...common,
@@ -56,12 +55,12 @@ export const receiverSchema = t.namedObject('CatalogReceiver', {
   credential_provider: t.TextOrNull(
     "With a preset: the provider of the credential that it needs, as `credential_id` or as the application's. Null otherwise.",
   ),
-  hook: Type.Unsafe<OutgoingHookBody>({
+  hook: t.Unsafe<OutgoingHookBody>({
     type: 'object',
     additionalProperties: true,
     description: `The body of \`POST /pipelines/{id}/hooks/outgoing\`. ${PLACEHOLDERS}`,
   }),
 })
-export type Receiver = Static<typeof receiverSchema>
+export type Receiver = t.Static<typeof receiverSchema>
 
 export const catalogSchemas = [senderSchema, receiverSchema]

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import { credentialSchema as shownInActions } from '#model/actions/schemas.ts'
 import * as t from '#platform/http/schemas.ts'
 
@@ -17,7 +16,7 @@ export type CredentialProvider = (typeof CREDENTIAL_PROVIDERS)[number]
 const fields = {
   name: t.Name(255, 'The name of the credential.'),
   provider_code: t.Word(CREDENTIAL_PROVIDERS, 'What it gives access to. Cannot be changed later.'),
-  ...t.optional({
+  ...t.optionalFields({
     base_url: t.TextOrNull({
       maxLength: 2048,
       description:
@@ -39,7 +38,7 @@ const fields = {
       description:
         'The access token. Never returned. Null, or absent on creation: public repositories only. Required for `slack` and `discord`: the token of a bot.',
     }),
-    private_key: Type.String({
+    private_key: t.Text({
       minLength: 1,
       maxLength: 20_000,
       writeOnly: true,
@@ -49,14 +48,14 @@ const fields = {
     generate: t.Flag(
       'For `ssh`: generates an ed25519 key instead of taking `private_key`; `public_key` returns the public half.',
     ),
-    active: Type.Boolean({ default: true, description: 'Whether it may be used.' }),
+    active: t.Flag({ default: true, description: 'Whether it may be used.' }),
     token_targets: t.Word(['anywhere', 'provider'] as const, {
       default: 'anywhere',
       description:
         'Where outgoing hooks may send its token as `application.source_provider.access_token`: to any allowed address, or only to the origins of its provider and its `base_url`. `credential.access_token` always goes only there.',
     }),
-    ssh_hosts: Type.Array(
-      Type.String({
+    ssh_hosts: t.List(
+      t.Text({
         minLength: 1,
         maxLength: 255,
         pattern: '^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\\.?|\\[[0-9A-Fa-f:.]+\\])(?::[0-9]{1,5})?$',
@@ -73,17 +72,17 @@ const fields = {
 }
 
 export const credentialBody = t.Exactly(fields)
-export type CredentialBody = Static<typeof credentialBody>
+export type CredentialBody = t.Static<typeof credentialBody>
 
 /** Each field that is given replaces what is stored. */
-export const credentialChange = Type.Partial(credentialBody, {
+export const credentialChange = t.Partial(credentialBody, {
   additionalProperties: false,
 })
-export type CredentialChange = Static<typeof credentialChange>
+export type CredentialChange = t.Static<typeof credentialChange>
 
 export const stopHooksQuery = t.Exactly({
-  stop_hooks: Type.Optional(
-    Type.Boolean({
+  stop_hooks: t.Optional(
+    t.Flag({
       default: false,
       description:
         'Limits the token to its provider although active hooks send it elsewhere: their deliveries are `blocked` from now on. Without it, 409 lists them.',
@@ -107,7 +106,7 @@ export const credentialRecordSchema = t.namedObject('CredentialRecord', {
   used_by: t.List(
     t.Exactly({
       resource_type: t.Word(['application', 'server'] as const, 'The kind of resource.'),
-      resource_id: Type.Integer({ ...t.Id, description: 'The id of the resource.' }),
+      resource_id: t.Integer({ ...t.Id, description: 'The id of the resource.' }),
       name: t.Text('The name of the resource.'),
     }),
     'The applications and servers that use it, as far as you may see them.',
@@ -121,39 +120,39 @@ export const credentialRecordSchema = t.namedObject('CredentialRecord', {
     'The outgoing hooks that name it as `credential_id`, as far as you may see them.',
   ),
 })
-export type CredentialRecord = Static<typeof credentialRecordSchema>
+export type CredentialRecord = t.Static<typeof credentialRecordSchema>
 
 export const credentialCheckBody = t.Exactly({
-  ...t.optional({
-    repository: Type.String({
+  ...t.optionalFields({
+    repository: t.Text({
       minLength: 1,
       maxLength: 2048,
       description: 'Lists the branches of this repository. Required for `git`, optional otherwise.',
     }),
     server_id: t.described(t.Id, 'For an SSH key: logs in to this server.'),
-    host: Type.String({
+    host: t.Text({
       minLength: 1,
       maxLength: 253,
       description: 'For an SSH key: logs in to this host name or IP address.',
     }),
-    port: Type.Integer({ minimum: 1, maximum: 65_535, default: 22, description: 'The SSH port of `host`.' }),
-    user: Type.String({
+    port: t.Integer({ minimum: 1, maximum: 65_535, default: 22, description: 'The SSH port of `host`.' }),
+    user: t.Text({
       pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$',
       'x-hint': 'must be an account name',
       description: 'The account to log in as on `host`.',
     }),
   }),
 })
-export type CredentialCheckBody = Static<typeof credentialCheckBody>
+export type CredentialCheckBody = t.Static<typeof credentialCheckBody>
 
 export const credentialCheckSchema = t.namedObject('CredentialCheck', {
   ok: t.Flag('Whether the credential works.'),
   message: t.Text('The result as a sentence.'),
   checked_at: t.Time('When the check ended.'),
-  details: Type.Record(Type.String(), Type.Unknown(), {
+  details: t.Record(t.Text(), t.Anything(), {
     description: 'Further results: `account`, `status`, `references`, `host_key_fingerprint`.',
   }),
 })
-export type CredentialCheck = Static<typeof credentialCheckSchema>
+export type CredentialCheck = t.Static<typeof credentialCheckSchema>
 
 export const credentialSchemas = [credentialRecordSchema, credentialCheckSchema]

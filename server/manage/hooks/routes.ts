@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import type { Caller } from '#access/authorization/caller.ts'
 import { callerOf, permissions, scopeOf, sufficientPermissions } from '#access/authorization/enforce.ts'
 import { knownNames } from '#access/authorization/known-names.ts'
@@ -65,8 +64,8 @@ const TYPES = [
 ] as const
 
 const hookFilters = {
-  'filter[type]': Type.Optional(t.Word(['incoming', 'outgoing'] as const, 'Only hooks of this type.')),
-  'filter[active]': Type.Optional(t.Flag('Only active or disabled hooks.')),
+  'filter[type]': t.Optional(t.Word(['incoming', 'outgoing'] as const, 'Only hooks of this type.')),
+  'filter[active]': t.Optional(t.Flag('Only active or disabled hooks.')),
 }
 
 function filtersOf(query: { 'filter[type]'?: HookType; 'filter[active]'?: boolean }): HookFilters {
@@ -84,8 +83,8 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       params: t.Exactly({ id: t.Id }),
       querystring: t.Exactly({
         page: pageQuery.page,
-        per_page: Type.Optional(
-          Type.Integer({
+        per_page: t.Optional(
+          t.Integer({
             minimum: 1,
             maximum: 100,
             description: 'Items per page. Absent: all on one page.',
@@ -93,7 +92,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         ),
         ...hookFilters,
       }),
-      response: { 200: Type.Array(t.ref(hookSchema)), ...t.errorResponses(401, 403, 404, 422) },
+      response: { 200: t.List(t.ref(hookSchema)), ...t.errorResponses(401, 403, 404, 422) },
     }),
     async (request, reply) => {
       const { query } = request
@@ -108,31 +107,21 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
     },
   )
 
-  app.get(
-    '/environments/:id/hooks',
-    operation(permissions('environment', 'id', 'hook:view'), 'listEnvironmentHooks', {
-      summary: 'List the hooks of an environment',
-      description: 'Incoming and outgoing, of all its pipelines, newest first.',
-      params: t.Exactly({ id: t.Id }),
-      querystring: t.Exactly({
-        ...pageQuery,
-        ...hookFilters,
-        q: searchText('Part of the name of the hook, its pipeline, or its application or server'),
-      }),
-      response: { 200: Type.Array(t.ref(hookSchema)), ...t.errorResponses(401, 403, 404, 422) },
-    }),
-    async (request, reply) => {
-      const { query } = request
-      const context = { caller: callerOf(request), scope: scopeOf(request) }
-      const names = knownNames(context.caller, context.scope)
-      const search = query.q === undefined ? undefined : { text: query.q, names }
-      const page = pageOf(query)
-      const of = { column: 'environment_id', id: request.params.id } as const
-      const { rows, extent } = await listHooks(db, of, { ...filtersOf(query), search }, page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return present(context, rows)
+  const hooks = resourceRoutes(app, deps, { tag: 'Hooks', name: 'hook', record: hookSchema, present })
+  hooks.list('/environments/:id/hooks', {
+    access: permissions('environment', 'id', 'hook:view'),
+    operationId: 'listEnvironmentHooks',
+    description: 'Incoming and outgoing, of all its pipelines, newest first.',
+    filters: {
+      ...hookFilters,
+      q: searchText('Part of the name of the hook, its pipeline, or its application or server'),
     },
-  )
+    find({ caller, scope, params, query }, _, page) {
+      const search = query.q === undefined ? undefined : { text: query.q, names: knownNames(caller, scope) }
+      const of = { column: 'environment_id', id: params.id } as const
+      return listHooks(db, of, { ...filtersOf(query), search }, page)
+    },
+  })
 
   for (const { type, word, body, change, changing } of TYPES) {
     const of = `${type} hook` as const

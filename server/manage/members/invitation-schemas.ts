@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import * as t from '#platform/http/schemas.ts'
 import { grantFields, grantSchema, memberSchema, roleSchema } from './schemas.ts'
@@ -12,7 +11,7 @@ export const offeredGrantSchema = t.namedObject('OfferedGrant', {
   project_id,
   environment_id,
 })
-export type OfferedGrant = Static<typeof offeredGrantSchema>
+export type OfferedGrant = t.Static<typeof offeredGrantSchema>
 
 export const invitationSchema = t.namedObject('Invitation', {
   id: t.idOf('invitation'),
@@ -30,16 +29,16 @@ export const invitationSchema = t.namedObject('Invitation', {
     'The link to pass on, which works once. Only in the response that created it; null afterward.',
   ),
 })
-export type Invitation = Static<typeof invitationSchema>
+export type Invitation = t.Static<typeof invitationSchema>
 
 export const invitationBody = t.Exactly({
-  email: Type.String({ format: 'email', maxLength: 255, description: 'The address to invite.' }),
-  name: Type.Optional(t.Name(255, 'A name to suggest to a person who has no account yet.')),
+  email: t.Text({ format: 'email', maxLength: 255, description: 'The address to invite.' }),
+  name: t.Optional(t.Name(255, 'A name to suggest to a person who has no account yet.')),
   ...grantFields,
 })
-export type InvitationBody = Static<typeof invitationBody>
+export type InvitationBody = t.Static<typeof invitationBody>
 
-const token = Type.String({
+const token = t.Text({
   minLength: 1,
   maxLength: 512,
   description: 'The part of the link after `#`.',
@@ -65,20 +64,20 @@ export const shownInvitationSchema = t.namedObject('ShownInvitation', {
   ),
   expires_at: t.Time('When the link stops working.'),
 })
-export type ShownInvitation = Static<typeof shownInvitationSchema>
+export type ShownInvitation = t.Static<typeof shownInvitationSchema>
 
 export const acceptInvitationBody = t.Exactly({
   token,
-  name: Type.Optional(t.Name(255, 'The name of a new account. Default: the suggested one.')),
-  password: Type.Optional(
-    Type.String({
+  name: t.Optional(t.Name(255, 'The name of a new account. Default: the suggested one.')),
+  password: t.Optional(
+    t.Text({
       minLength: 8,
       maxLength: 255,
       description: 'The password of a new account, which requires one.',
     }),
   ),
 })
-export type AcceptInvitationBody = Static<typeof acceptInvitationBody>
+export type AcceptInvitationBody = t.Static<typeof acceptInvitationBody>
 
 export const memberSchemas = [
   roleSchema,

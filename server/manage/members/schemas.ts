@@ -1,6 +1,5 @@
 // The members room: who belongs to an organization, with which roles in which parts of it, and the custom roles of an
 // organization.
-import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { BUILT_IN_ROLES, PERMISSIONS, type Permission } from '#access/authorization/permissions.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -9,14 +8,14 @@ export const roleSchema = t.namedObject('Role', {
   id: t.idOf('role'),
   organization_id: t.idOf('organization'),
   name: t.Text('The name of the role.'),
-  permissions: t.List(Type.String(), 'What the role allows, such as `pipeline:run`.'),
+  permissions: t.List(t.Text(), 'What the role allows, such as `pipeline:run`.'),
   ...t.timestamps,
 })
-export type Role = Static<typeof roleSchema>
+export type Role = t.Static<typeof roleSchema>
 
 export const grantSchema = t.namedObject('Grant', {
   id: t.idOf('grant'),
-  role: Type.Unsafe<(typeof BUILT_IN_ROLES)[number] | null>({
+  role: t.Unsafe<(typeof BUILT_IN_ROLES)[number] | null>({
     type: ['string', 'null'],
     enum: [...BUILT_IN_ROLES, null],
     description: 'A built-in role; null for a custom role.',
@@ -31,7 +30,7 @@ export const grantSchema = t.namedObject('Grant', {
   ),
   created_at: t.Time('When it was granted.'),
 })
-export type Grant = Static<typeof grantSchema>
+export type Grant = t.Static<typeof grantSchema>
 
 export const memberSchema = t.namedObject('Member', {
   user_id: t.idOf('user'),
@@ -40,17 +39,17 @@ export const memberSchema = t.namedObject('Member', {
     t.ref(grantSchema),
     'Each applies to its environment, otherwise its project, otherwise the whole organization.',
   ),
-  has_joined: Type.Boolean({
+  has_joined: t.Flag({
     deprecated: true,
     description: 'Always true: people who have not joined yet are in the list of invitations.',
   }),
   invitation_expires_at: t.TextOrNull({ deprecated: true, description: 'Always null.' }),
   invitation_url: t.TextOrNull({ deprecated: true, description: 'Always null.' }),
 })
-export type Member = Static<typeof memberSchema>
+export type Member = t.Static<typeof memberSchema>
 
 export const grantFields = {
-  ...t.optional({
+  ...t.optionalFields({
     role: t.Word(BUILT_IN_ROLES, 'A built-in role; alternatively, send `role_id`.'),
     role_id: t.described(t.Id, 'A custom role of the organization; alternatively, send `role`.'),
     project_id: t.described(
@@ -61,28 +60,28 @@ export const grantFields = {
   }),
 }
 const grantInput = t.Exactly(grantFields)
-export type GrantInput = Static<typeof grantInput>
+export type GrantInput = t.Static<typeof grantInput>
 
 export const memberChange = t.Exactly({
-  grants: Type.Array(grantInput, {
+  grants: t.List(grantInput, {
     minItems: 1,
     maxItems: 100,
     description: 'All grants of the member in the organization; replaces those that they have.',
   }),
 })
-export type MemberChange = Static<typeof memberChange>
+export type MemberChange = t.Static<typeof memberChange>
 
 export const roleBody = t.Exactly({
   name: t.Name(60, 'The name of the role, unique in the organization.'),
-  permissions: Type.Array(t.Word(PERMISSIONS as readonly Permission[]), {
+  permissions: t.List(t.Word(PERMISSIONS as readonly Permission[]), {
     uniqueItems: true,
     maxItems: PERMISSIONS.length,
     description: 'What the role allows. You need each permission yourself.',
   }),
 })
-export type RoleBody = Static<typeof roleBody>
+export type RoleBody = t.Static<typeof roleBody>
 
-export const roleChange = Type.Partial(roleBody, {
+export const roleChange = t.Partial(roleBody, {
   additionalProperties: false,
 })
-export type RoleChange = Static<typeof roleChange>
+export type RoleChange = t.Static<typeof roleChange>

@@ -1,21 +1,20 @@
 // The organizations room: manages organizations, projects and environments. What is in an environment is managed in
 // other rooms, but is removed together with the environment.
-import { type Static, Type } from 'typebox'
 import { retentionInput } from '#model/inventory/schemas.ts'
 import * as t from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 
 export const organizationBody = t.Exactly({ name: t.Name(255, 'The name of the organization.') })
-export type OrganizationBody = Static<typeof organizationBody>
+export type OrganizationBody = t.Static<typeof organizationBody>
 
-export const organizationChange = Type.Partial(organizationBody, {
+export const organizationChange = t.Partial(organizationBody, {
   additionalProperties: false,
 })
-export type OrganizationChange = Static<typeof organizationChange>
+export type OrganizationChange = t.Static<typeof organizationChange>
 
 export const projectBody = t.Exactly({
   name: t.Name(255, 'The name of the project, unique in its organization.'),
-  logo_url: Type.Optional(
+  logo_url: t.Optional(
     t.TextOrNull({
       format: 'uri',
       pattern: '^https?://',
@@ -25,12 +24,12 @@ export const projectBody = t.Exactly({
     }),
   ),
 })
-export type ProjectBody = Static<typeof projectBody>
+export type ProjectBody = t.Static<typeof projectBody>
 
-export const projectChange = Type.Partial(projectBody, {
+export const projectChange = t.Partial(projectBody, {
   additionalProperties: false,
 })
-export type ProjectChange = Static<typeof projectChange>
+export type ProjectChange = t.Static<typeof projectChange>
 
 export const environmentBody = t.Exactly({
   name: t.Name(255, 'The name of the environment, unique in its project.'),
@@ -38,18 +37,18 @@ export const environmentBody = t.Exactly({
     Object.keys(ENVIRONMENT_TYPES) as (keyof typeof ENVIRONMENT_TYPES)[],
     'The stage that the environment is for.',
   ),
-  description: Type.Optional(
+  description: t.Optional(
     t.TextOrNull({ maxLength: 2000, description: 'What the environment is for; null: no description.' }),
   ),
-  retention: Type.Optional(retentionInput),
+  retention: t.Optional(retentionInput),
 })
-export type EnvironmentBody = Static<typeof environmentBody>
+export type EnvironmentBody = t.Static<typeof environmentBody>
 
-export const environmentChange = Type.Partial(environmentBody, {
+export const environmentChange = t.Partial(environmentBody, {
   additionalProperties: false,
 })
-export type EnvironmentChange = Static<typeof environmentChange>
+export type EnvironmentChange = t.Static<typeof environmentChange>
 
 export const cascadeQuery = t.Exactly({
-  cascade: Type.Optional(t.Flag('Also remove everything in it.')),
+  cascade: t.Optional(t.Flag('Also remove everything in it.')),
 })

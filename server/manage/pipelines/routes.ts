@@ -1,12 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
-import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
+import { permissions } from '#access/authorization/enforce.ts'
 import { knownNames } from '#access/authorization/known-names.ts'
-import { operationsOf } from '#access/authorization/operation.ts'
 import { type ResourceDeps, resourceRoutes, searchText } from '#access/resource-routes.ts'
 import { pipelineBody, pipelineChange, pipelineSchema } from '#model/pipelines/schemas.ts'
-import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
-import * as t from '#platform/http/schemas.ts'
+import { cascadeQuery } from '#platform/http/schemas.ts'
 import { changePipeline, createPipeline } from './manage-pipelines.ts'
 import {
   findPipeline,
@@ -17,8 +14,6 @@ import {
 } from './read-pipelines.ts'
 import { removePipeline } from './remove-pipelines.ts'
 import { stepRoutes } from './step-routes.ts'
-
-const operation = operationsOf('Pipelines')
 
 /** What pipelines belong to. */
 const RESOURCES = [
@@ -46,29 +41,17 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
       presentPipelines(db, rows, knownNames(caller, scope)),
   })
 
-  app.get(
-    '/environments/:id/pipelines',
-    operation(permissions('environment', 'id', 'pipeline:view'), 'listEnvironmentPipelines', {
-      summary: 'List the pipelines of an environment',
-      traits: { compress: true },
-      description: 'Those of all its applications and servers, newest first, each with its steps.',
-      params: t.Exactly({ id: t.Id }),
-      querystring: t.Exactly({
-        ...pageQuery,
-        q: searchText('Part of the name of the pipeline, or of its application or server'),
-      }),
-      response: { 200: Type.Array(t.ref(pipelineSchema)), ...t.errorResponses(401, 403, 404, 422) },
-    }),
-    async (request, reply) => {
-      const { q } = request.query
-      const names = knownNames(callerOf(request), scopeOf(request))
-      const page = pageOf(request.query)
-      const search = q === undefined ? undefined : { text: q, names }
-      const { rows, extent } = await listEnvironmentPipelines(db, request.params.id, search, page)
-      describePage(request, reply, deps.baseUrl(), page, extent)
-      return presentPipelines(db, rows, names)
+  pipelines.list('/environments/:id/pipelines', {
+    compress: true,
+    access: permissions('environment', 'id', 'pipeline:view'),
+    operationId: 'listEnvironmentPipelines',
+    description: 'Those of all its applications and servers, newest first, each with its steps.',
+    filters: { q: searchText('Part of the name of the pipeline, or of its application or server') },
+    find({ caller, scope, params, query: { q } }, _, page) {
+      const search = q === undefined ? undefined : { text: q, names: knownNames(caller, scope) }
+      return listEnvironmentPipelines(db, params.id, search, page)
     },
-  )
+  })
 
   for (const { type, word, creating } of RESOURCES) {
     pipelines.list(`/pipelines/${type}/:resource_id`, {
@@ -109,7 +92,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
     access: permissions('pipeline', 'id', 'pipeline:remove'),
     description:
       'Its runs remain. Returns 409 while it has hooks or other pipelines run after it. With `cascade`, the hooks are removed too (requires `hook:remove`), and the other pipelines no longer run after it. Never removed while a run is unfinished.',
-    query: t.cascadeQuery,
+    query: cascadeQuery,
     errors: [409],
     run: (trx, call) => removePipeline(trx, call, call.params.id, call),
   })

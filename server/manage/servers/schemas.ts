@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { serverProviderFields } from '#model/actions/summary-schemas.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -15,7 +14,7 @@ const fields = {
     providers,
     '`ssh`, or `local`: the machine that Gantry runs on, set up by instance administrators. Cannot be changed later.',
   ),
-  ...t.optional({
+  ...t.optionalFields({
     host: t.TextOrNull({
       maxLength: 253,
       pattern: HOST,
@@ -45,20 +44,20 @@ const fields = {
         'For `ssh`: the public key of the host (`ssh-ed25519 AAAA…`) or its fingerprint (`SHA256:…`). Without it, the key seen on first connection is pinned. Changing `host` or `port` clears it.',
     }),
   }),
-  root_directory: Type.String({
+  root_directory: t.Text({
     maxLength: 1024,
     pattern: '^/[^\\x00-\\x1f\\x7f-\\x9f]*$',
     'x-hint': 'must be an absolute path',
     description: 'The folder that applications are deployed to.',
   }),
-  ...t.optional({
+  ...t.optionalFields({
     worker_name: t.TextOrNull({
       pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}$',
       'x-hint': 'must be the name of a worker',
       description:
         'For `local`: the machine, by the name of the workers on it (`GANTRY_WORKER_NAME`). By default that of the workers that are online, if they share one. Null: runs start only while all workers that are online share one name. Always null with the embedded database.',
     }),
-    max_parallel_actions: Type.Integer({
+    max_parallel_actions: t.Integer({
       minimum: 0,
       maximum: 10_000,
       default: 1,
@@ -68,13 +67,13 @@ const fields = {
 }
 
 export const serverBody = t.Exactly(fields)
-export type ServerBody = Static<typeof serverBody>
+export type ServerBody = t.Static<typeof serverBody>
 
 /** Each field that is given replaces what is stored. */
-export const serverChange = Type.Partial(serverBody, {
+export const serverChange = t.Partial(serverBody, {
   additionalProperties: false,
 })
-export type ServerChange = Static<typeof serverChange>
+export type ServerChange = t.Static<typeof serverChange>
 
 export const serverSchema = t.namedObject('Server', {
   id: t.idOf('server'),
@@ -103,17 +102,17 @@ export const serverSchema = t.namedObject('Server', {
   created_by_user: t.described(t.ref(userSchema), 'Who created the server.'),
   ...t.timestamps,
 })
-export type Server = Static<typeof serverSchema>
+export type Server = t.Static<typeof serverSchema>
 
 export const serverCheckBody = t.Exactly({
-  pin_host_key: Type.Optional(
-    Type.Boolean({
+  pin_host_key: t.Optional(
+    t.Flag({
       default: false,
       description: 'Pins the key that the host presents if none is pinned yet; requires `server:edit`.',
     }),
   ),
 })
-export type ServerCheckBody = Static<typeof serverCheckBody>
+export type ServerCheckBody = t.Static<typeof serverCheckBody>
 
 export const serverCheckSchema = t.namedObject('ServerCheck', {
   ok: t.Flag('Whether runs can use the server.'),
@@ -124,12 +123,12 @@ export const serverCheckSchema = t.namedObject('ServerCheck', {
   pinned: t.Flag('Whether a host key is pinned after this check.'),
   user: t.TextOrNull('The account that commands run as; null when the server was not reached.'),
   free_disk_bytes: t.IntegerOrNull('Free bytes on the volume of the root directory; null when unknown.'),
-  root_directory_writable: Type.Unsafe<boolean | null>({
+  root_directory_writable: t.Unsafe<boolean | null>({
     type: ['boolean', 'null'],
     description: 'Whether applications can be deployed to the root directory; null when unknown.',
   }),
   checked_at: t.Time('When the check ended.'),
 })
-export type ServerCheck = Static<typeof serverCheckSchema>
+export type ServerCheck = t.Static<typeof serverCheckSchema>
 
 export const serverSchemas = [serverSchema, serverCheckSchema]

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import * as t from '#platform/http/schemas.ts'
 import { CHANGES_REASONS } from './changes.ts'
 
@@ -6,7 +5,7 @@ const shippedCommitsSchema = t.named(
   'ShippedCommits',
   t.Exactly(
     {
-      total: Type.Integer({ minimum: 0, description: 'How many there are.' }),
+      total: t.Integer({ minimum: 0, description: 'How many there are.' }),
       items: t.List(
         t.Exactly({
           sha: t.Text('The full hash of the commit.'),
@@ -25,7 +24,7 @@ const changedFilesSchema = t.named(
   'ChangedFiles',
   t.Exactly(
     {
-      total: Type.Integer({ minimum: 0, description: 'How many there are.' }),
+      total: t.Integer({ minimum: 0, description: 'How many there are.' }),
       items: t.List(
         t.Exactly({
           path: t.Text('The path in the repository. Bytes that are not UTF-8 are replaced.'),
@@ -41,7 +40,7 @@ const changedFilesSchema = t.named(
 
 const STATES = ['pending', 'compared', 'unavailable'] as const
 const reasonFields = {
-  reason: Type.Unsafe<keyof typeof CHANGES_REASONS | null>({
+  reason: t.Unsafe<keyof typeof CHANGES_REASONS | null>({
     type: ['string', 'null'],
     enum: [...Object.keys(CHANGES_REASONS), null],
     description: 'Why there is no comparison, or only its files (`shallow_history`); null otherwise.',
@@ -65,7 +64,7 @@ export const releaseComparisonSchema = t.namedObject('ReleaseComparison', {
     '`pending` until the commit is known, then `compared`, or `unavailable` for the reason that `reason` names.',
   ),
   ...reasonFields,
-  from: Type.Unsafe<{ action_id: number | null; release_name: string; commit_sha: string | null } | null>({
+  from: t.Unsafe<{ action_id: number | null; release_name: string; commit_sha: string | null } | null>({
     ...t.Exactly(from),
     type: ['object', 'null'],
     description: 'What was live on these servers when the source was fetched; null when nothing was.',
@@ -76,7 +75,7 @@ export const releaseComparisonSchema = t.namedObject('ReleaseComparison', {
     },
     { description: 'What the action brings there.' },
   ),
-  rewritten: Type.Unsafe<boolean | null>({
+  rewritten: t.Unsafe<boolean | null>({
     type: ['boolean', 'null'],
     description:
       'Whether the history was rewritten: the new commit does not contain the live one, which has left its branch (a force-push, or a removed branch). Null when it is not known.',
@@ -112,5 +111,5 @@ export const changesSchemas = [
   actionChangesSchema,
 ]
 
-export type ReleaseComparison = Static<typeof releaseComparisonSchema>
-export type ActionChanges = Static<typeof actionChangesSchema>
+export type ReleaseComparison = t.Static<typeof releaseComparisonSchema>
+export type ActionChanges = t.Static<typeof actionChangesSchema>

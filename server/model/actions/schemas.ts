@@ -1,10 +1,8 @@
 // The actions room: runs of pipelines. Here is their JSON; status.ts has their states, start-actions.ts stores new
 // ones, read-action.ts and assemble.ts build responses.
-import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { environmentSchema, organizationSchema, projectSchema } from '#model/inventory/schemas.ts'
 import * as t from '#platform/http/schemas.ts'
-import { changesSchemas } from './changes-schemas.ts'
 import {
   actionDataSchema,
   actionSummarySchema,
@@ -88,18 +86,18 @@ export const applicationSchema = t.namedObject('Application', {
   credential: t.described(t.refOrNull(credentialSchema), 'Gives access to the repository; null without one.'),
   ...t.timestamps,
 })
-export type Application = Static<typeof applicationSchema>
+export type Application = t.Static<typeof applicationSchema>
 
 const actionResourceSchema = t.namedObject('ActionResource', {
   id: t.idOf('resource'),
   type: t.described(resourceTypeFields.resource_type, 'The kind of resource.'),
   type_human_readable: t.humanReadable('type'),
-  data: Type.Unsafe<Static<typeof applicationSchema> | Static<typeof serverResourceSchema>>({
+  data: t.Unsafe<t.Static<typeof applicationSchema> | t.Static<typeof serverResourceSchema>>({
     anyOf: [{ $ref: 'Application#' }, { $ref: 'ServerResource#' }],
     description: 'The resource itself: `Application` or `ServerResource`, as `type` says.',
   }),
 })
-export type ActionResource = Static<typeof actionResourceSchema>
+export type ActionResource = t.Static<typeof actionResourceSchema>
 
 const listItem = {
   ...summaryFields,
@@ -112,9 +110,9 @@ const listItem = {
 
 export const actionListItemSchema = t.namedObject('ActionListItem', {
   ...listItem,
-  pipeline_id: Type.Optional(t.Integer('The id of the pipeline; only with `include=pipeline_id`.')),
+  pipeline_id: t.Optional(t.Integer('The id of the pipeline; only with `include=pipeline_id`.')),
 })
-export type ActionListItem = Static<typeof actionListItemSchema>
+export type ActionListItem = t.Static<typeof actionListItemSchema>
 
 export const actionRefSchema = t.namedObject('ActionRef', {
   id: t.idOf('action'),
@@ -126,7 +124,7 @@ export const actionRefSchema = t.namedObject('ActionRef', {
   resource_type_human_readable: t.humanReadable('resource_type'),
   url_web_permalink: permalinkField,
 })
-export type ActionRef = Static<typeof actionRefSchema>
+export type ActionRef = t.Static<typeof actionRefSchema>
 
 export const hookRequestSchema = t.namedObject('HookRequest', {
   id: t.described(t.Uuid, 'The id of the call or of the attempt at a delivery.'),
@@ -141,7 +139,7 @@ export const hookRequestSchema = t.namedObject('HookRequest', {
   response_status_code: t.IntegerOrNull('The status of the response; null when there was none.'),
   ...t.timestamps,
 })
-export type HookRequest = Static<typeof hookRequestSchema>
+export type HookRequest = t.Static<typeof hookRequestSchema>
 
 export const actionSchema = t.namedObject('Action', {
   ...listItem,
@@ -167,7 +165,7 @@ export const actionSchema = t.namedObject('Action', {
     { description: 'The first call and the last delivery of the action.' },
   ),
 })
-export type Action = Static<typeof actionSchema>
+export type Action = t.Static<typeof actionSchema>
 
 export const actionSchemas = [
   stepSchema,
@@ -186,5 +184,4 @@ export const actionSchemas = [
   actionRefSchema,
   hookRequestSchema,
   actionSchema,
-  ...changesSchemas,
 ]

@@ -1,5 +1,4 @@
 // An action without its resource: its status, what started it, what it deploys, its targets and their steps.
-import { type Static, Type } from 'typebox'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import * as t from '#platform/http/schemas.ts'
 import {
@@ -35,7 +34,7 @@ export const resourceTypeFields = {
   resource_type_human_readable: t.humanReadable('resource_type'),
 }
 
-export const permalinkField = Type.String({
+export const permalinkField = t.Text({
   format: 'uri',
   description: 'The page of the action in the dashboard.',
 })
@@ -56,11 +55,11 @@ export const stepSchema = t.namedObject('Step', {
   action_target_id: t.idOf('target'),
   name: t.Text('The name of the step.'),
   description: t.TextOrNull('What the step does; null without a description.'),
-  order: Type.Integer({ minimum: 1, description: 'Its position among the steps of the target, from 1.' }),
+  order: t.Integer({ minimum: 1, description: 'Its position among the steps of the target, from 1.' }),
   ...statusFields,
   ...times,
 })
-export type Step = Static<typeof stepSchema>
+export type Step = t.Static<typeof stepSchema>
 
 export const serverProviderFields = {
   provider_type: t.Text('Always `server`.'),
@@ -92,7 +91,7 @@ export const targetSchema = t.namedObject('Target', {
   resource_data: t.described(t.ref(serverResourceSchema), 'The server that the target runs on.'),
   ...times,
 })
-export type Target = Static<typeof targetSchema>
+export type Target = t.Static<typeof targetSchema>
 
 export const targetSummarySchema = t.namedObject('TargetSummary', {
   count: t.Integer('The number of targets.'),
@@ -101,7 +100,7 @@ export const targetSummarySchema = t.namedObject('TargetSummary', {
   completed: t.Integer('Targets that completed.'),
   failed: t.Integer('Targets that failed.'),
 })
-export type TargetSummary = Static<typeof targetSummarySchema>
+export type TargetSummary = t.Static<typeof targetSummarySchema>
 
 export const commitSchema = t.namedObject('Commit', {
   repository: t.TextOrNull('The repository that the commit is from, as configured.'),
@@ -151,7 +150,7 @@ export const triggeredFromSchema = t.namedObject('TriggeredFrom', {
   user_id: t.idOrNullOf('user that started it', 'null for hooks'),
   hook_id: t.described(t.UuidOrNull, 'The id of the incoming hook that started it; null otherwise.'),
   hook_request_id: t.described(t.UuidOrNull, 'The id of the call that started it; null otherwise.'),
-  hook_parsed_variables: Type.Record(Type.String(), Type.Unknown(), {
+  hook_parsed_variables: t.Record(t.Text(), t.Anything(), {
     description:
       'Variables that the incoming hook extracted from its payload. An action that another one started has those of the first action of the chain. Empty when no hook started it.',
   }),
@@ -174,4 +173,4 @@ export const summaryFields = {
 
 /** An action embedded in its resource: it does not embed the resource again, so nesting ends here. */
 export const actionSummarySchema = t.namedObject('ActionSummary', summaryFields)
-export type ActionSummary = Static<typeof actionSummarySchema>
+export type ActionSummary = t.Static<typeof actionSummarySchema>

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import * as t from '#platform/http/schemas.ts'
 
 // How the deliveries of an outgoing hook are doing: one rule for everything that shows it. Pure.
@@ -10,7 +9,7 @@ export const hookHealthSchema = t.namedObject('HookHealth', {
     STATES,
     '`active`: enabled, and the last attempt succeeded, if there was one. `failing`: enabled, but nothing has been delivered since attempts began to fail. `paused`: the same, and nothing is sent for a moment, to spare the receiver. `disabled`: Gantry disabled it because deliveries kept failing. `inactive`: a person disabled it.',
   ),
-  failures_in_a_row: Type.Integer({
+  failures_in_a_row: t.Integer({
     minimum: 0,
     description: 'How many attempts have failed in a row, at least; 0 unless it is failing or paused.',
   }),
@@ -22,7 +21,7 @@ export const hookHealthSchema = t.namedObject('HookHealth', {
     'Why the last attempt failed; null for hooks that do not fail, or were disabled by a person.',
   ),
 })
-export type HookHealth = Static<typeof hookHealthSchema>
+export type HookHealth = t.Static<typeof hookHealthSchema>
 
 /** What is stored about a hook that fails, or was disabled for it. Healthy hooks have none. */
 export type HealthRow = {

@@ -1,6 +1,5 @@
 // The hooks room: incoming and outgoing hooks in the API. What a hook does with a call or an event is in
 // engine/incoming and engine/outgoing.
-import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import { MAX_GLOB_LENGTH } from '#model/payload/glob.ts'
@@ -17,7 +16,7 @@ const CAPTURED_TYPES = ['string', 'integer', 'boolean'] as const
 
 const headerPattern = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 const headerName = (more: object = {}) =>
-  Type.String({
+  t.Text({
     minLength: 1,
     maxLength: 256,
     pattern: headerPattern,
@@ -26,77 +25,77 @@ const headerName = (more: object = {}) =>
   })
 
 const name = t.Name(60, 'The name of the hook.')
-const active = Type.Boolean({
+const active = t.Flag({
   default: true,
   description: 'Whether the hook works: calls to a disabled one get 404, and it sends nothing.',
 })
 const actionType = (description: string) => t.Word(Object.keys(OPERATIONS) as Operation[], { description })
-const path = Type.String({
+const path = t.Text({
   maxLength: 512,
   description: 'Path of the value: `a.b.0.c`, `a["x.y"]`, `a\\.b`.',
 })
 
 const values = (description: string) =>
-  Type.Optional(Type.Array(Type.Unknown(), { minItems: 1, maxItems: 100, description }))
+  t.Optional(t.List(t.Anything(), { minItems: 1, maxItems: 100, description }))
 
 /** Which fields go together: manage/hooks/validate-conditions.ts. */
 const singleCondition = {
-  path: Type.Optional(path),
-  header: Type.Optional(
+  path: t.Optional(path),
+  header: t.Optional(
     headerName({
       description:
         'Instead of `path`, for incoming hooks: the name of a header, in any case. Not one that carries a secret, such as `Authorization`.',
     }),
   ),
-  equals: Type.Optional(t.Anything('The value is this one, compared exactly, as JSON.')),
+  equals: t.Optional(t.Anything('The value is this one, compared exactly, as JSON.')),
   one_of: values('The value is any of these, compared exactly, as JSON.'),
-  matches: Type.Optional(
-    Type.String({
+  matches: t.Optional(
+    t.Text({
       minLength: 1,
       maxLength: MAX_GLOB_LENGTH,
       description:
         'The value is text that matches this glob: `*` and `?` stop at `/`, `**` does not; `{a,b}`; `\\` escapes.',
     }),
   ),
-  exists: Type.Optional(t.Flag('Whether there is a value; null counts as none.')),
+  exists: t.Optional(t.Flag('Whether there is a value; null counts as none.')),
   accepted_values: values('The same as `one_of`.'),
-  not: Type.Optional(
-    Type.Boolean({ default: false, description: 'Reverses the condition: an absent value meets it, too.' }),
+  not: t.Optional(
+    t.Flag({ default: false, description: 'Reverses the condition: an absent value meets it, too.' }),
   ),
 }
 const singleConditionSchema = t.namedObject('HookSingleCondition', singleCondition)
 const conditionSchema = t.namedObject('HookCondition', {
   ...singleCondition,
-  any_of: Type.Optional(
-    Type.Array(t.ref(singleConditionSchema), {
+  any_of: t.Optional(
+    t.List(t.ref(singleConditionSchema), {
       minItems: 1,
       maxItems: 20,
       description: 'Instead of all other fields: a group of conditions, one of which must match.',
     }),
   ),
 })
-export type HookCondition = Static<typeof conditionSchema>
+export type HookCondition = t.Static<typeof conditionSchema>
 
-const conditions = Type.Array(t.ref(conditionSchema), {
+const conditions = t.List(t.ref(conditionSchema), {
   maxItems: 50,
   description:
     'All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters.',
 })
 
-const paths = Type.Array(Type.String({ minLength: 1, maxLength: MAX_GLOB_LENGTH + 1 }), {
+const paths = t.List(t.Text({ minLength: 1, maxLength: MAX_GLOB_LENGTH + 1 }), {
   maxItems: 100,
   description:
     'For pipelines that deploy: globs of files, relative to the root of the repository. A run starts only if a file changed since what is live matches; otherwise it ends as `SKIPPED_UNCHANGED`. `!` excludes; the last glob that matches a file decides. Empty: no restriction.',
 })
 
 const variableSchema = t.namedObject('HookVariable', {
-  name: Type.String({
+  name: t.Text({
     pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$',
     'x-hint': 'must start with a letter or _, followed by letters, digits, _ or -, at most 64 characters',
     description: 'Unique in the hook, ignoring case. Steps get it as `GANTRY_VAR_<NAME>`.',
   }),
-  path: Type.Optional(
-    Type.Unsafe<string | null>({
+  path: t.Optional(
+    t.Unsafe<string | null>({
       type: ['string', 'null'],
       maxLength: 512,
       description: 'Path of the value in the payload. Absent or null: the top-level key `name`.',
@@ -104,21 +103,21 @@ const variableSchema = t.namedObject('HookVariable', {
   ),
   type: t.Word(VARIABLE_TYPES, 'What the value must be.'),
   required: t.Flag('Whether a call without a value and without a default is rejected.'),
-  default_value: Type.Optional(
+  default_value: t.Optional(
     t.Anything('Used when the payload has no value. Of the declared type; null means none.'),
   ),
 })
-export type HookVariable = Static<typeof variableSchema>
+export type HookVariable = t.Static<typeof variableSchema>
 
 const optionalHeader = (description: string) =>
-  Type.Optional(t.TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
+  t.Optional(t.TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
 
 const signatureSchema = t.namedObject('HookSignature', {
   scheme: t.Word(
     SCHEME_NAMES,
     '`body`: an HMAC of the body. `timestamp`: an HMAC of a template with a timestamp. `token`: the header equals the secret.',
   ),
-  template: Type.Optional(
+  template: t.Optional(
     t.TextOrNull({
       maxLength: 200,
       description: 'For `timestamp`: what is signed, such as `{timestamp}.{body}`.',
@@ -130,21 +129,21 @@ const signatureSchema = t.namedObject('HookSignature', {
 
 const rateLimit = t.Exactly(
   {
-    per_second: Type.Integer({
+    per_second: t.Integer({
       minimum: 1,
       maximum: 1_000_000,
       description: 'Calls per second, on average.',
     }),
-    burst: Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that may come at once.' }),
+    burst: t.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that may come at once.' }),
   },
   { description: 'Calls beyond it get 429. Default: 1000 per second, 2000 at once.' },
 )
 
 export const incomingHookBody = t.Exactly({
   name,
-  ...t.optional({
+  ...t.optionalFields({
     active: active,
-    requires_secret: Type.Boolean({ default: false, description: 'Whether calls must be signed.' }),
+    requires_secret: t.Flag({ default: false, description: 'Whether calls must be signed.' }),
     secret_algorithm: t.Word(ALGORITHMS, {
       default: 'sha256',
       description: 'The hash function of the signature.',
@@ -154,7 +153,7 @@ export const incomingHookBody = t.Exactly({
       description:
         'The header that carries the signature. Not one that HTTP clients and proxies set: `Host`, `Content-Type`, `Content-Length`, `Content-Encoding`, `Transfer-Encoding`, `Connection`, `Cookie`, `Date`, `User-Agent`, `Accept*`, `Forwarded`, `X-Forwarded-*`.',
     }),
-    secret: Type.String({
+    secret: t.Text({
       minLength: 16,
       maxLength: 255,
       description: 'For senders that dictate the secret; generated by default.',
@@ -162,8 +161,8 @@ export const incomingHookBody = t.Exactly({
     action_type: actionType("Must equal the pipeline's operation, which is the default."),
     settings: t.Exactly(
       {
-        ...t.optional({
-          variables: Type.Array(t.ref(variableSchema), {
+        ...t.optionalFields({
+          variables: t.List(t.ref(variableSchema), {
             maxItems: 100,
             description: 'The values that it reads from the payload, for steps and templates.',
           }),
@@ -174,14 +173,14 @@ export const incomingHookBody = t.Exactly({
       { description: 'How the hook reads calls.' },
     ),
     trigger_when: t.Exactly(
-      { conditions: Type.Optional(conditions), paths: Type.Optional(paths) },
+      { conditions: t.Optional(conditions), paths: t.Optional(paths) },
       { description: 'Which calls start a run. Default: every call.' },
     ),
   }),
 })
-export type IncomingHookBody = Static<typeof incomingHookBody>
+export type IncomingHookBody = t.Static<typeof incomingHookBody>
 
-const headerValue = Type.String({
+const headerValue = t.Text({
   maxLength: 4096,
   pattern: '^[^\\r\\n\\x00]*$',
   'x-hint': 'must not contain line breaks',
@@ -189,56 +188,53 @@ const headerValue = Type.String({
 })
 
 const targetUrl = (description: string) =>
-  Type.String({
+  t.Text({
     maxLength: 2048,
     pattern: '^https?://\\S',
     'x-hint': 'must begin with http:// or https://',
     description,
   })
-const requestHeaders = Type.Optional(
-  Type.Array(
-    t.Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }),
-    {
-      maxItems: 50,
-      description: 'Headers in addition to those that Gantry sends.',
-    },
-  ),
+const requestHeaders = t.Optional(
+  t.List(t.Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }), {
+    maxItems: 50,
+    description: 'Headers in addition to those that Gantry sends.',
+  }),
 )
-const requestBody = Type.Optional(
+const requestBody = t.Optional(
   t.AnyObjectOrNull('Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`.'),
 )
-const requestMethod = Type.Optional(
+const requestMethod = t.Optional(
   t.Word(METHODS, { default: 'POST', description: 'The HTTP method of the request.' }),
 )
 
 /** Which fields go together: manage/hooks/validate-requests.ts. */
 const captureSchema = t.namedObject('HookCapture', {
-  name: Type.String({
+  name: t.Text({
     pattern: '^(?!(first|last|size)$)[A-Za-z_][A-Za-z0-9_]{0,63}$',
     'x-portable-pattern': '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
     'x-hint':
       'must start with a letter or _, followed by letters, digits or _, at most 64 characters; not first, last or size',
     description: 'Unique in the hook, ignoring case. Templates use it as `captured.<name>`.',
   }),
-  ...t.optional({
-    path: Type.String({
+  ...t.optionalFields({
+    path: t.Text({
       maxLength: 512,
       description: 'Path of the value in an answer that is JSON, such as `a.b.0.c`.',
     }),
     header: headerName({ description: 'Instead of `path`: the name of a header of the answer.' }),
     type: t.Word(CAPTURED_TYPES, { default: 'string', description: 'What the value must be.' }),
-    required: Type.Boolean({
+    required: t.Flag({
       default: true,
       description:
         'Whether an answer without the value is reported (`capture_error`). With `requests`: whether `create` is sent until it is known.',
     }),
-    hidden: Type.Boolean({
+    hidden: t.Flag({
       default: false,
       description: 'Whether it is a secret: encrypted, and masked wherever it is shown.',
     }),
   }),
 })
-export type HookCapture = Static<typeof captureSchema>
+export type HookCapture = t.Static<typeof captureSchema>
 
 const requestSchema = t.namedObject('HookRequestTemplate', {
   method: requestMethod,
@@ -246,14 +242,14 @@ const requestSchema = t.namedObject('HookRequestTemplate', {
   request_headers: requestHeaders,
   request_body: requestBody,
 })
-export type HookRequestTemplate = Static<typeof requestSchema>
+export type HookRequestTemplate = t.Static<typeof requestSchema>
 
 const requests = t.Exactly(
   {
     create: t.described(t.ref(requestSchema), 'Sent until all required values are captured.'),
     update: t.described(t.ref(requestSchema), 'Sent from then on. May contain `captured.<name>`.'),
-    update_after_create: Type.Optional(
-      Type.Boolean({
+    update_after_create: t.Optional(
+      t.Flag({
         default: false,
         description:
           'Whether the event that was reported by `create` is reported by `update` as well, right after it.',
@@ -268,7 +264,7 @@ const requests = t.Exactly(
 
 export const outgoingHookBody = t.Exactly({
   name,
-  ...t.optional({
+  ...t.optionalFields({
     active: active,
     action_type: actionType(
       "The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.",
@@ -276,7 +272,7 @@ export const outgoingHookBody = t.Exactly({
     target_url: targetUrl(
       'The URL to call. Path, query and fragment may contain templates. With `settings.requests`, that of `create`.',
     ),
-    verify_ssl: Type.Boolean({
+    verify_ssl: t.Flag({
       default: true,
       description: 'Whether the certificate of the receiver must be valid.',
     }),
@@ -289,8 +285,8 @@ export const outgoingHookBody = t.Exactly({
         request_headers: requestHeaders,
         request_body: requestBody,
         request_method: requestMethod,
-        ...t.optional({
-          capture: Type.Array(t.ref(captureSchema), {
+        ...t.optionalFields({
+          capture: t.List(t.ref(captureSchema), {
             maxItems: 20,
             description:
               'Values of 2xx answers, at most 4 KiB each, for later requests of the same action and hook. At most 256 KiB of an answer are read.',
@@ -300,7 +296,7 @@ export const outgoingHookBody = t.Exactly({
             t.ref(presetSchema),
             'The requests to a service that Gantry knows, instead of your own: excludes `target_url` and everything else of the request.',
           ),
-          timeout_seconds: Type.Integer({
+          timeout_seconds: t.Integer({
             minimum: 1,
             maximum: 30,
             default: 15,
@@ -312,8 +308,8 @@ export const outgoingHookBody = t.Exactly({
     ),
     trigger_when: t.Exactly(
       {
-        ...t.optional({
-          events: Type.Array(t.Word(EVENT_KINDS), {
+        ...t.optionalFields({
+          events: t.List(t.Word(EVENT_KINDS), {
             minItems: 1,
             uniqueItems: true,
             description:
@@ -330,22 +326,22 @@ export const outgoingHookBody = t.Exactly({
     ),
   }),
 })
-export type OutgoingHookBody = Static<typeof outgoingHookBody>
+export type OutgoingHookBody = t.Static<typeof outgoingHookBody>
 
 /** A change takes the fields of creation; each given field replaces the stored one entirely. */
-export const incomingHookChange = t.Exactly({ ...incomingHookBody.properties, name: Type.Optional(name) })
-export type IncomingHookChange = Static<typeof incomingHookChange>
+export const incomingHookChange = t.Exactly({ ...incomingHookBody.properties, name: t.Optional(name) })
+export type IncomingHookChange = t.Static<typeof incomingHookChange>
 
 export const outgoingHookChange = t.Exactly({
   ...outgoingHookBody.properties,
-  name: Type.Optional(name),
+  name: t.Optional(name),
 })
-export type OutgoingHookChange = Static<typeof outgoingHookChange>
+export type OutgoingHookChange = t.Static<typeof outgoingHookChange>
 
 export const rotateSecretBody = t.Exactly(
   {
-    overlap_seconds: Type.Optional(
-      Type.Integer({
+    overlap_seconds: t.Optional(
+      t.Integer({
         minimum: 0,
         maximum: 2_592_000,
         default: 86_400,
@@ -357,7 +353,7 @@ export const rotateSecretBody = t.Exactly(
 )
 
 const booleanOrNull = (description: string) =>
-  Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description })
+  t.Unsafe<boolean | null>({ type: ['boolean', 'null'], description })
 
 export const hookSchema = t.namedObject('Hook', {
   id: t.described(t.Uuid, 'The id of the hook.'),
@@ -424,7 +420,7 @@ export const hookSchema = t.namedObject('Hook', {
   created_by_user: t.described(t.ref(userSchema), 'Who created the hook.'),
   ...t.timestamps,
 })
-export type Hook = Static<typeof hookSchema>
+export type Hook = t.Static<typeof hookSchema>
 
 export const hookSchemas = [
   singleConditionSchema,

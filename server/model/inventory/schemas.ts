@@ -1,5 +1,4 @@
 // The inventory room: the tree of organizations, projects and environments, and the resources in it.
-import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import type { Retention } from '#platform/database/tables.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -12,7 +11,7 @@ export const resourceSummarySchema = t.namedObject('ResourceSummary', {
   resource_type_human_readable_plural: t.humanReadable('resource_type_plural'),
   summary: t.Exactly({ count: t.Integer('How many there are.') }, { description: 'The result of counting.' }),
 })
-export type ResourceSummary = Static<typeof resourceSummarySchema>
+export type ResourceSummary = t.Static<typeof resourceSummarySchema>
 
 const resourceSummary = (what: string) =>
   t.List(t.ref(resourceSummarySchema), `Counts of what is in the ${what}, by kind.`)
@@ -26,7 +25,7 @@ export const organizationSchema = t.namedObject('Organization', {
   owner: t.described(t.ref(userSchema), 'One of its owners.'),
   ...t.timestamps,
 })
-export type Organization = Static<typeof organizationSchema>
+export type Organization = t.Static<typeof organizationSchema>
 
 export const projectSchema = t.namedObject('Project', {
   id: t.idOf('project'),
@@ -43,7 +42,7 @@ export const projectSchema = t.namedObject('Project', {
   used_credits: usedCredits,
   ...t.timestamps,
 })
-export type Project = Static<typeof projectSchema>
+export type Project = t.Static<typeof projectSchema>
 
 export const environmentSchema = t.namedObject('Environment', {
   id: t.idOf('environment'),
@@ -60,7 +59,7 @@ export const environmentSchema = t.namedObject('Environment', {
   archived_at: t.TimeOrNull('When it was archived; null unless it is. Nothing runs while archived.'),
   project: t.described(t.ref(projectSchema), 'The project that the environment belongs to.'),
 })
-export type Environment = Static<typeof environmentSchema>
+export type Environment = t.Static<typeof environmentSchema>
 
 const limit = (maximum: number, description: string) => ({
   type: ['integer', 'null'],
@@ -81,7 +80,7 @@ const retentionLimits = {
   },
 }
 
-export const retentionInput = Type.Unsafe<Partial<Retention> | null>({
+export const retentionInput = t.Unsafe<Partial<Retention> | null>({
   ...retentionLimits,
   description: 'How long to keep what. Null: the defaults of the installation.',
 })
@@ -89,19 +88,19 @@ export const retentionInput = Type.Unsafe<Partial<Retention> | null>({
 /** An environment as its own routes show it: with its settings. */
 export const environmentRecordSchema = t.namedObject('EnvironmentRecord', {
   ...environmentSchema.properties,
-  retention: Type.Unsafe<Retention | null>({
+  retention: t.Unsafe<Retention | null>({
     ...retentionLimits,
     required: Object.keys(retentionLimits.properties),
     description: 'How long it keeps what. Null: the defaults of the installation.',
   }),
-  effective_retention: Type.Unsafe<Retention>({
+  effective_retention: t.Unsafe<Retention>({
     ...retentionLimits,
     type: 'object',
     required: Object.keys(retentionLimits.properties),
     description: 'The limits that apply: its own, or the defaults of the installation.',
   }),
 })
-export type EnvironmentRecord = Static<typeof environmentRecordSchema>
+export type EnvironmentRecord = t.Static<typeof environmentRecordSchema>
 
 export const inventorySchemas = [
   resourceSummarySchema,

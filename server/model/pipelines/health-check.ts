@@ -1,5 +1,4 @@
 // Health checks in the API, and what a schema cannot express about them. What a check does is in model/deploy.
-import { Type } from 'typebox'
 import type { HealthCheck } from '#platform/database/tables.ts'
 import * as t from '#platform/http/schemas.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
@@ -8,18 +7,18 @@ const type = t.Word(
   ['http', 'tcp', 'command'] as const,
   'How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.',
 )
-const url = Type.String({
+const url = t.Text({
   minLength: 1,
   maxLength: 2_048,
   description:
     'Of the type `http`: an http or https URL without credentials, as the server reaches it, such as `http://127.0.0.1:3000/health`. Redirects are not followed.',
 })
-const port = Type.Integer({
+const port = t.Integer({
   minimum: 1,
   maximum: 65_535,
   description: 'Of the type `tcp`: the port, from 1 to 65535.',
 })
-const command = Type.String({
+const command = t.Text({
   minLength: 1,
   maxLength: 65_536,
   pattern: '\\S',
@@ -27,7 +26,7 @@ const command = Type.String({
   description:
     'Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step.',
 })
-const expect_status = Type.Unsafe<number | string>({
+const expect_status = t.Unsafe<number | string>({
   type: ['integer', 'string'],
   minimum: 100,
   maximum: 599,
@@ -43,7 +42,7 @@ const expect_body = t.TextOrNull({
     'Of the type `http`: a text that the first 256 KiB of the answer must contain; null: any answer.',
 })
 const seconds = (minimum: number, maximum: number, standard: number, description: string) =>
-  Type.Integer({ minimum, maximum, default: standard, description })
+  t.Integer({ minimum, maximum, default: standard, description })
 const timing = {
   interval_seconds: seconds(1, 60, 2, 'Seconds from the start of one try to that of the next.'),
   timeout_seconds: seconds(1, 60, 5, 'After how many seconds a try has failed.'),
@@ -58,18 +57,18 @@ const timing = {
 
 export const healthCheckSchema = t.namedObject('HealthCheck', {
   type,
-  url: Type.Optional(url),
-  port: Type.Optional(port),
-  command: Type.Optional(command),
-  expect_status: Type.Optional(expect_status),
-  expect_body: Type.Optional(expect_body),
+  url: t.Optional(url),
+  port: t.Optional(port),
+  command: t.Optional(command),
+  expect_status: t.Optional(expect_status),
+  expect_body: t.Optional(expect_body),
   ...timing,
 })
 
 /** The answer holds the fields of its type, with their defaults. */
 export const healthCheckOrNull = (description: string) =>
   ({ ...t.refOrNull(healthCheckSchema), description }) as unknown as ReturnType<
-    typeof Type.Unsafe<HealthCheck | null>
+    typeof t.Unsafe<HealthCheck | null>
   >
 
 export type HealthCheckInput = {
@@ -82,8 +81,8 @@ export type HealthCheckInput = {
 } & Partial<Record<keyof typeof timing, number>>
 
 export const healthCheckInput = (description: string) =>
-  Type.Optional(
-    Type.Unsafe<HealthCheckInput | null>({
+  t.Optional(
+    t.Unsafe<HealthCheckInput | null>({
       type: ['object', 'null'],
       additionalProperties: false,
       required: ['type'],

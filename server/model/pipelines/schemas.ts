@@ -1,5 +1,4 @@
 // Pipelines and their steps in the API.
-import { type Static, Type } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import * as t from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
@@ -18,7 +17,7 @@ const onFailure = t.Word(['revert', 'keep'] as const, {
   description:
     'When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.',
 })
-const batch = Type.Unsafe<number | string>({
+const batch = t.Unsafe<number | string>({
   type: ['integer', 'string'],
   minimum: 1,
   maximum: 10_000,
@@ -27,7 +26,7 @@ const batch = Type.Unsafe<number | string>({
   description: 'Servers per batch: a number such as `2`, or a percentage such as `"25%"`.',
 })
 
-const rolloutInput = Type.Unsafe<(Pick<Rollout, 'batch'> & Partial<Rollout>) | null>({
+const rolloutInput = t.Unsafe<(Pick<Rollout, 'batch'> & Partial<Rollout>) | null>({
   type: ['object', 'null'],
   additionalProperties: false,
   required: ['batch'],
@@ -52,22 +51,22 @@ const rolloutInput = Type.Unsafe<(Pick<Rollout, 'batch'> & Partial<Rollout>) | n
 })
 
 const optionalFields = {
-  max_parallel_actions: Type.Optional(
-    Type.Integer({
+  max_parallel_actions: t.Optional(
+    t.Integer({
       minimum: 0,
       maximum: 10_000,
       default: 1,
       description: 'How many of its actions may run at the same time. 0: no limit.',
     }),
   ),
-  queue_policy: Type.Optional(queuePolicy),
-  rollout: Type.Optional(rolloutInput),
-  on_failure: Type.Optional(onFailure),
+  queue_policy: t.Optional(queuePolicy),
+  rollout: t.Optional(rolloutInput),
+  on_failure: t.Optional(onFailure),
   health_check: healthCheckInput(
     'How a new release is checked once it is live; for `deploy`. It replaces that of the application; null: that of the application.',
   ),
-  run_after: Type.Optional(
-    Type.Array(t.Id, {
+  run_after: t.Optional(
+    t.List(t.Id, {
       maxItems: 100,
       uniqueItems: true,
       description:
@@ -86,14 +85,14 @@ export const pipelineBody = t.Exactly(
     title: 'CreatePipelineRequest',
   },
 )
-export type PipelineBody = Static<typeof pipelineBody>
+export type PipelineBody = t.Static<typeof pipelineBody>
 
 export const pipelineChange = t.Exactly({
-  name: Type.Optional(name),
-  operation: Type.Optional(operation),
+  name: t.Optional(name),
+  operation: t.Optional(operation),
   ...optionalFields,
 })
-export type PipelineChange = Static<typeof pipelineChange>
+export type PipelineChange = t.Static<typeof pipelineChange>
 
 const IRREVERSIBLE =
   'Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database.'
@@ -101,26 +100,26 @@ const RUN_ON_REVERT =
   'Whether the step runs again, in the folder of the earlier release, after a deploy went back to it.'
 
 const stepFields = {
-  ...t.optional({
+  ...t.optionalFields({
     description: t.TextOrNull({ maxLength: 1_000, description: 'What the step does; null: no description.' }),
     run_as_user: t.TextOrNull({
       pattern: '^[a-z_][a-z0-9_-]{0,31}$',
       'x-hint': 'must be an account name: lowercase letters, digits, _ and -, at most 32 characters',
       description: 'The account on the server; null: the account of the connection.',
     }),
-    timeout_seconds: Type.Integer({
+    timeout_seconds: t.Integer({
       minimum: 1,
       maximum: 86_400,
       default: 600,
       description: 'After how many seconds the step is ended and fails.',
     }),
-    idempotent: Type.Boolean({
+    idempotent: t.Flag({
       default: false,
       description: 'Whether the step may run again when its worker was lost.',
     }),
-    irreversible: Type.Boolean({ default: false, description: IRREVERSIBLE }),
-    run_on_revert: Type.Boolean({ default: false, description: `${RUN_ON_REVERT} It must be idempotent.` }),
-    trigger_after: Type.Unsafe<number | string | null>({
+    irreversible: t.Flag({ default: false, description: IRREVERSIBLE }),
+    run_on_revert: t.Flag({ default: false, description: `${RUN_ON_REVERT} It must be idempotent.` }),
+    trigger_after: t.Unsafe<number | string | null>({
       type: ['integer', 'string', 'null'],
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
@@ -131,7 +130,7 @@ const stepFields = {
     }),
   }),
 }
-const command = Type.String({
+const command = t.Text({
   minLength: 1,
   maxLength: 65_536,
   pattern: '\\S',
@@ -140,14 +139,14 @@ const command = Type.String({
 })
 
 export const stepBody = t.Exactly({ name: stepName, command, ...stepFields })
-export type StepBody = Static<typeof stepBody>
+export type StepBody = t.Static<typeof stepBody>
 
 export const stepChange = t.Exactly({
-  name: Type.Optional(stepName),
-  command: Type.Optional(command),
+  name: t.Optional(stepName),
+  command: t.Optional(command),
   ...stepFields,
 })
-export type StepChange = Static<typeof stepChange>
+export type StepChange = t.Static<typeof stepChange>
 
 export const stepCommandFields = {
   command: t.TextOrNull('The bash script that it runs; null for built-in steps.'),
@@ -159,15 +158,15 @@ export const stepCommandFields = {
 }
 
 export const pipelineStepSchema = t.namedObject('PipelineStep', {
-  id: Type.Integer({ minimum: 1, description: 'The id of the step; does not change when it is edited.' }),
+  id: t.Integer({ minimum: 1, description: 'The id of the step; does not change when it is edited.' }),
   name: t.Text('The name of the step.'),
   description: t.TextOrNull('What the step does; null without a description.'),
   built_in: t.Flag('Whether it is one of the steps that every deploy has.'),
   ...stepCommandFields,
-  order: Type.Integer({ minimum: 1, description: 'Its position in the pipeline, from 1.' }),
+  order: t.Integer({ minimum: 1, description: 'Its position in the pipeline, from 1.' }),
   ...t.timestamps,
 })
-export type PipelineStep = Static<typeof pipelineStepSchema>
+export type PipelineStep = t.Static<typeof pipelineStepSchema>
 
 export const pipelineSchema = t.namedObject('Pipeline', {
   id: t.idOf('pipeline'),
@@ -184,7 +183,7 @@ export const pipelineSchema = t.namedObject('Pipeline', {
   project_id: t.idOf('project'),
   max_parallel_actions: t.Integer('How many of its actions may run at the same time. 0: no limit.'),
   queue_policy: queuePolicy,
-  rollout: Type.Unsafe<Rollout | null>({
+  rollout: t.Unsafe<Rollout | null>({
     ...rolloutInput,
     required: ['batch', 'max_failed', 'on_failure'],
   }),
@@ -197,6 +196,6 @@ export const pipelineSchema = t.namedObject('Pipeline', {
   created_by_user: t.described(t.ref(userSchema), 'Who created the pipeline.'),
   ...t.timestamps,
 })
-export type Pipeline = Static<typeof pipelineSchema>
+export type Pipeline = t.Static<typeof pipelineSchema>
 
 export const pipelineSchemas = [healthCheckSchema, pipelineStepSchema, pipelineSchema]

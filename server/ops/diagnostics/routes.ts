@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { callerOf } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -40,7 +39,7 @@ const check = t.Exactly(
 const diagnostics = t.Exactly(
   {
     version: t.Text('The running version.'),
-    time: Type.Unsafe<string>({
+    time: t.Unsafe<string>({
       ...t.Timestamp,
       description: 'What time it is for the process that answers.',
     }),

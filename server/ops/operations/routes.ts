@@ -1,7 +1,6 @@
 // The operations room: health, readiness, metrics, dead letters and the OpenAPI document.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { type Static, Type } from 'typebox'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -26,7 +25,7 @@ const deadLetter = t.Exactly(
   {
     id: t.Text('The id of the job.'),
     job: t.Text('The name of the job.'),
-    payload_keys: t.List(Type.String(), 'The names of its inputs; not the values, which may be secret.'),
+    payload_keys: t.List(t.Text(), 'The names of its inputs; not the values, which may be secret.'),
     attempts: t.Integer('How often it was tried.'),
     error: t.TextOrNull('The error of the last attempt; null when there was none.'),
     enqueued_at: t.Time('When it was enqueued.'),
@@ -34,11 +33,11 @@ const deadLetter = t.Exactly(
   },
   { title: 'DeadLetter' },
 )
-export type DeadLetter = Static<typeof deadLetter>
+export type DeadLetter = t.Static<typeof deadLetter>
 
 const operation = operationsOf('Operations')
 const alive = t.Exactly(
-  { status: Type.Literal('ok', { description: 'Always `ok`.' }) },
+  { status: t.Literal('ok', { description: 'Always `ok`.' }) },
   { title: 'HealthStatus' },
 )
 
@@ -87,7 +86,7 @@ export const healthRoutes: FastifyPluginAsyncTypebox<HealthDeps> = async (app, {
       response: {
         200: {
           description: 'The metrics, one sample per line',
-          content: { 'text/plain': { schema: Type.String() } },
+          content: { 'text/plain': { schema: t.Text() } },
         },
         ...t.errorResponses(401, 403, 503),
       },
@@ -118,7 +117,7 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<OperationsDeps> = async
           },
           { title: 'ServiceInfo' },
         ),
-        302: Type.Null({ description: 'To the dashboard, for callers that ask for `text/html`' }),
+        302: t.Null({ description: 'To the dashboard, for callers that ask for `text/html`' }),
         ...t.errorResponses(406),
       },
     }),
@@ -131,14 +130,13 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<OperationsDeps> = async
   )
 
   await healthRoutes(app, { health, isOperator })
-  await app.register(workerRoutes, { db })
 
   app.get(
     '/jobs/dead-letters',
     operation(instanceAdmin, 'listDeadLetters', {
       summary: 'List jobs that failed their last attempt, newest first',
       description: 'For instance administrators. At most 100 jobs.',
-      response: { 200: Type.Array(deadLetter), ...t.errorResponses(401, 403) },
+      response: { 200: t.List(deadLetter), ...t.errorResponses(401, 403) },
     }),
     async () => health.deadLetters(100),
   )
@@ -157,4 +155,6 @@ export const operationsRoutes: FastifyPluginAsyncTypebox<OperationsDeps> = async
       return sendFile(request, reply, await document)
     },
   )
+
+  await app.register(workerRoutes, { db })
 }

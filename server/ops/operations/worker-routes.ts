@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { sql } from 'kysely'
-import { type Static, Type } from 'typebox'
 import { instanceAdmin } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { setDraining } from '#model/workers/heartbeat.ts'
@@ -11,7 +10,7 @@ import * as t from '#platform/http/schemas.ts'
 
 const worker = t.Exactly(
   {
-    id: Type.String({ format: 'uuid', description: 'Of the process: after a restart it is another one.' }),
+    id: t.Text({ format: 'uuid', description: 'Of the process: after a restart it is another one.' }),
     name: t.TextOrNull(
       'The machine, by `GANTRY_WORKER_NAME` or its host name; null with the embedded database, and for workers of an older release.',
     ),
@@ -27,7 +26,7 @@ const worker = t.Exactly(
   },
   { title: 'Worker' },
 )
-type WorkerRecord = Static<typeof worker>
+type WorkerRecord = t.Static<typeof worker>
 
 const operation = operationsOf('Operations')
 const params = t.Exactly({ id: t.Uuid })
@@ -40,7 +39,7 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
       summary: 'List the workers',
       description:
         'By name, oldest first. One that ended without signing off is listed as not `online` for a day.',
-      response: { 200: Type.Array(worker), ...t.errorResponses(401, 403) },
+      response: { 200: t.List(worker), ...t.errorResponses(401, 403) },
     }),
     async () => readWorkers(db),
   )

@@ -1,6 +1,18 @@
 // HTTP: errors, validation, parsing, pagination and the OpenAPI document. This file holds the building blocks of the
 // schemas that validate, type and document requests and responses; rooms import it as `t`.
-import { type Static, type TOptional, type TSchema, Type } from 'typebox'
+import {
+  type Static,
+  type TArrayOptions,
+  type TNumberOptions,
+  type TOptional,
+  type TSchema,
+  type TSchemaOptions,
+  type TStringOptions,
+  Type,
+} from 'typebox'
+
+export type { Static, TObject, TProperties, TSchema } from 'typebox'
+export { Literal, Null, Object, Optional, Partial, Record, Union, Unsafe } from 'typebox'
 
 /** A schema with a name, under which the OpenAPI document lists it. */
 export function named<Schema extends TSchema>(name: string, schema: Schema): Schema & { $id: string } {
@@ -28,14 +40,16 @@ export function described<Schema extends TSchema>(schema: Schema, description: s
 }
 
 /** What is most often said of a field is its description alone. */
-type Options = string | object
-const optionsOf = (options: Options) => (typeof options === 'string' ? { description: options } : options)
+type Options<Rules = object> = string | Rules
+function optionsOf<Rules>(options: Options<Rules>) {
+  return typeof options === 'string' ? { description: options } : options
+}
 
-export const Text = (options: Options) => Type.String(optionsOf(options))
-export const Flag = (options: Options) => Type.Boolean(optionsOf(options))
-export const Integer = (options: Options) => Type.Integer(optionsOf(options))
-export const Anything = (options: Options) => Type.Unknown(optionsOf(options))
-export function List<Item extends TSchema>(items: Item, options: Options) {
+export const Text = (options: Options<TStringOptions> = {}) => Type.String(optionsOf(options))
+export const Flag = (options: Options<TSchemaOptions> = {}) => Type.Boolean(optionsOf(options))
+export const Integer = (options: Options<TNumberOptions> = {}) => Type.Integer(optionsOf(options))
+export const Anything = (options: Options<TSchemaOptions> = {}) => Type.Unknown(optionsOf(options))
+export function List<Item extends TSchema>(items: Item, options: Options<TArrayOptions> = {}) {
   return Type.Array(items, optionsOf(options))
 }
 
@@ -104,7 +118,7 @@ export const AnyObjectOrNull = (options: Options = {}) =>
   Type.Unsafe<Record<string, unknown> | null>({ ...AnyObject(options), type: ['object', 'null'] })
 
 /** Fields that may be left out. */
-export function optional<Fields extends Record<string, TSchema>>(fields: Fields) {
+export function optionalFields<Fields extends Record<string, TSchema>>(fields: Fields) {
   const entries = Object.entries(fields).map(([name, schema]) => [name, Type.Optional(schema)])
   return Object.fromEntries(entries) as { [name in keyof Fields]: TOptional<Fields[name]> }
 }

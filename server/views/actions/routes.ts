@@ -1,7 +1,6 @@
 // The actions views: lists and single reads of actions, fast however many are stored.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import { Type } from 'typebox'
 import { callerOf, permissions, showing } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { actionChangesSchema } from '#model/actions/changes-schemas.ts'
@@ -21,8 +20,8 @@ import { readChanges } from './read-changes.ts'
 const operation = operationsOf('Actions')
 
 const includeQuery = {
-  include: Type.Optional(
-    Type.Literal('pipeline_id', {
+  include: t.Optional(
+    t.Literal('pipeline_id', {
       description: 'What each action has in addition: `pipeline_id`, the pipeline that it runs.',
     }),
   ),
@@ -41,7 +40,7 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
       traits: { compress: true },
       description: 'The actions of every environment where you have `action:view`, newest first.',
       querystring: t.Exactly({ ...pageQuery, ...filterQuery, ...includeQuery }),
-      response: { 200: Type.Array(t.ref(actionListItemSchema)), ...t.errorResponses(401, 422) },
+      response: { 200: t.List(t.ref(actionListItemSchema)), ...t.errorResponses(401, 422) },
     }),
     async (request, reply) => {
       const filters = filtersOf(request.query)

@@ -1,18 +1,17 @@
-import { Type } from 'typebox'
 import type { Database } from '#platform/database/connect.ts'
 import * as t from '#platform/http/schemas.ts'
 
 const word = (description: string) =>
-  Type.Optional(
-    Type.String({
+  t.Optional(
+    t.Text({
       pattern: '^[a-z _-]{1,60}$',
       'x-hint': 'must consist of lowercase letters, spaces, _ or -',
       description,
     }),
   )
 const time = (description: string) =>
-  Type.Optional(
-    Type.String({
+  t.Optional(
+    t.Text({
       format: 'date-time',
       pattern: '^(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9-]{5}T[0-9:.]+Z$',
       'x-hint': 'must be a UTC time such as 2026-11-15T08:00:00Z',
@@ -21,7 +20,7 @@ const time = (description: string) =>
   )
 
 export const filterQuery = {
-  'filter[user_id]': Type.Optional(t.described(t.Id, 'The user who did it.')),
+  'filter[user_id]': t.Optional(t.described(t.Id, 'The user who did it.')),
   'filter[subject_type]': word('The type of resource, such as `project`.'),
   'filter[verb]': word('What was done, such as `removed`.'),
   'filter[created_after]': time('UTC time, inclusive.'),

@@ -1,7 +1,6 @@
 // The audit room: lists and exports audit entries. They are recorded in access/audit.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
 import { callerOf, instanceAdmin, permissions, tokenOf } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
@@ -31,12 +30,12 @@ token or the permission is revoked during the export, the connection is closed b
 
 const list = {
   querystring: t.Exactly({ ...pageQuery, ...filterQuery }),
-  response: { 200: Type.Array(t.ref(auditEntrySchema)), ...t.errorResponses(401, 403, 422) },
+  response: { 200: t.List(t.ref(auditEntrySchema)), ...t.errorResponses(401, 403, 422) },
 }
 const lines = {
   querystring: t.Exactly({
-    after: Type.Optional(
-      Type.Integer({
+    after: t.Optional(
+      t.Integer({
         minimum: 1,
         maximum: Number.MAX_SAFE_INTEGER,
         description: 'The id of an entry: the export begins with the one that was committed after it.',

@@ -1,4 +1,3 @@
-import type { Static } from 'typebox'
 import { userSchema } from '#access/accounts/user-schema.ts'
 import * as t from '#platform/http/schemas.ts'
 
@@ -21,6 +20,6 @@ export const auditEntrySchema = t.namedObject('AuditEntry', {
   after: values('The values after, without secrets; null when it was removed.'),
 })
 
-export type AuditEntry = Static<typeof auditEntrySchema>
+export type AuditEntry = t.Static<typeof auditEntrySchema>
 
 export const auditSchemas = [auditEntrySchema]

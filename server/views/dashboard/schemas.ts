@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import {
   permalinkField,
   resourceTypeFields,
@@ -9,8 +8,8 @@ import {
 import { hookHealthSchema } from '#model/hooks/health.ts'
 import * as t from '#platform/http/schemas.ts'
 
-const Count = (description: string) => Type.Integer({ minimum: 0, description })
-const Day = Type.String({ format: 'date', description: 'The day, in UTC.' })
+const Count = (description: string) => t.Integer({ minimum: 0, description })
+const Day = t.Text({ format: 'date', description: 'The day, in UTC.' })
 const nameFields = (what: string) => ({
   id: t.idOf(what),
   name: t.Text(`The name of the ${what}.`),
@@ -40,7 +39,7 @@ const overviewRunSchema = t.namedObject('OverviewRun', {
   ...runTimes,
   created_at: t.Time('When it was created.'),
 })
-export type OverviewRun = Static<typeof overviewRunSchema>
+export type OverviewRun = t.Static<typeof overviewRunSchema>
 
 const failingHookSchema = t.namedObject('FailingHook', {
   hook_id: t.described(t.Uuid, 'The id of the hook.'),
@@ -57,7 +56,7 @@ const failingHookSchema = t.namedObject('FailingHook', {
   disabled_reason: t.TextOrNull('Why Gantry disabled it; null otherwise.'),
   health: t.described(t.ref(hookHealthSchema), 'The same as in the hook.'),
 })
-export type FailingHook = Static<typeof failingHookSchema>
+export type FailingHook = t.Static<typeof failingHookSchema>
 
 const failedNotificationSchema = t.namedObject('FailedNotification', {
   hook_id: t.described(t.Uuid, 'The id of the outgoing hook.'),
@@ -67,7 +66,7 @@ const failedNotificationSchema = t.namedObject('FailedNotification', {
   last_error: t.TextOrNull('Why the last attempt failed; null when that is not on record.'),
   failed_at: t.TimeOrNull('When it was last tried; null when that is not on record.'),
 })
-export type FailedNotification = Static<typeof failedNotificationSchema>
+export type FailedNotification = t.Static<typeof failedNotificationSchema>
 
 const overviewDeliveriesSchema = t.namedObject('OverviewDeliveries', {
   failing: t.List(
@@ -81,7 +80,7 @@ const overviewDeliveriesSchema = t.namedObject('OverviewDeliveries', {
     'Deliveries that failed for good within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`.',
   ),
 })
-export type OverviewDeliveries = Static<typeof overviewDeliveriesSchema>
+export type OverviewDeliveries = t.Static<typeof overviewDeliveriesSchema>
 
 const attentionSchema = t.namedObject('NeedsAttention', {
   kind: t.Word(
@@ -94,7 +93,7 @@ const attentionSchema = t.namedObject('NeedsAttention', {
   server: t.Exactly(nameFields('server'), { description: 'The server.' }),
   environment_id: t.idOf('environment'),
 })
-export type NeedsAttention = Static<typeof attentionSchema>
+export type NeedsAttention = t.Static<typeof attentionSchema>
 
 const queueDepth = t.Exactly({
   job: t.Text('The name of the job.'),
@@ -131,7 +130,7 @@ export const overviewSchema = t.namedObject('Overview', {
   median_duration_seconds_per_day: t.List(
     t.Exactly({
       date: Day,
-      seconds: Type.Unsafe<number | null>({
+      seconds: t.Unsafe<number | null>({
         type: ['number', 'null'],
         description: 'The median duration, in seconds; null without a completed run.',
       }),
@@ -155,7 +154,7 @@ export const overviewSchema = t.namedObject('Overview', {
     { description: 'The state of the queue.' },
   ),
 })
-export type Overview = Static<typeof overviewSchema>
+export type Overview = t.Static<typeof overviewSchema>
 
 export const dashboardSchemas = [
   overviewRunSchema,

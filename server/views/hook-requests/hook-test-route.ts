@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { type Static, Type } from 'typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
@@ -18,8 +17,8 @@ const HOOK_LIMIT = { perSecond: 0.2, burst: 10 }
 const USER_LIMIT = { perSecond: 0.5, burst: 30 }
 
 const testBody = t.Exactly({
-  action_id: Type.Optional(
-    Type.Integer({
+  action_id: t.Optional(
+    t.Integer({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
       description:
@@ -49,7 +48,7 @@ export const hookTestRoute: FastifyPluginAsyncTypebox<HookTestRoute> = async (
       body: testBody,
       response: { 200: t.ref(hookTestSchema), ...t.errorResponses(400, 401, 403, 404, 422, 429, 503) },
     }),
-    async (request): Promise<Static<typeof hookTestSchema>> => {
+    async (request): Promise<t.Static<typeof hookTestSchema>> => {
       const { hook_id: id } = request.params
       takeTurn(`user ${callerOf(request).id}`, USER_LIMIT)
       takeTurn(`hook ${id}`, HOOK_LIMIT)

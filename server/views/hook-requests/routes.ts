@@ -1,6 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
@@ -17,7 +16,6 @@ const operation = operationsOf('Hook requests')
 
 export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = async (app, deps) => {
   const { db, baseUrl, secretsOf } = deps
-  await app.register(hookTestRoute, deps)
   for (const type of ['incoming', 'outgoing'] as const) {
     app.get(
       `/hooks/${type}/:hook_id/requests`,
@@ -29,7 +27,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
           description: 'Newest first, without headers and bodies.',
           params: t.Exactly({ hook_id: t.Uuid }),
           querystring: t.Exactly(pageQuery),
-          response: { 200: Type.Array(t.ref(hookRequestRecordSchema)), ...t.errorResponses(401, 404, 422) },
+          response: { 200: t.List(t.ref(hookRequestRecordSchema)), ...t.errorResponses(401, 404, 422) },
         },
       ),
       (request, reply) => sendPage(request, reply, { hook_id: request.params.hook_id }),
@@ -43,7 +41,7 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
       description: 'The call that started it, and the deliveries that report it; newest first.',
       params: t.Exactly({ id: t.Id }),
       querystring: t.Exactly(pageQuery),
-      response: { 200: Type.Array(t.ref(hookRequestRecordSchema)), ...t.errorResponses(401, 403, 404, 422) },
+      response: { 200: t.List(t.ref(hookRequestRecordSchema)), ...t.errorResponses(401, 403, 404, 422) },
     }),
     (request, reply) => sendPage(request, reply, { action_id: request.params.id }),
   )
@@ -63,6 +61,8 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
       return found
     },
   )
+
+  await app.register(hookTestRoute, deps)
 
   async function sendPage(
     request: FastifyRequest,

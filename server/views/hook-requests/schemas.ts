@@ -1,5 +1,4 @@
 // The hook requests room: lists and shows received calls and sent deliveries.
-import { type Static, Type } from 'typebox'
 import { hookRequestSchema } from '#model/actions/schemas.ts'
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from '#model/hooks/signature-schemes.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -38,7 +37,7 @@ const encoding = t.Word(['utf-8', 'base64'] as const, 'Encoding of the body in t
 
 export const hookRequestDetailSchema = t.namedObject('HookRequestDetail', {
   ...recordFields,
-  signature_problem: Type.Unsafe<SignatureProblem | null>({
+  signature_problem: t.Unsafe<SignatureProblem | null>({
     type: ['string', 'null'],
     enum: [...SIGNATURE_PROBLEMS, null],
     description:
@@ -66,7 +65,7 @@ export const hookTestSchema = t.namedObject('HookTest', {
   ),
 })
 
-export type HookRequestRecord = Static<typeof hookRequestRecordSchema>
-export type HookRequestDetail = Static<typeof hookRequestDetailSchema>
+export type HookRequestRecord = t.Static<typeof hookRequestRecordSchema>
+export type HookRequestDetail = t.Static<typeof hookRequestDetailSchema>
 
 export const hookRequestSchemas = [hookRequestRecordSchema, hookRequestDetailSchema, hookTestSchema]

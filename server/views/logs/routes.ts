@@ -2,7 +2,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply } from 'fastify'
-import { Type } from 'typebox'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import type { Tree } from '#model/inventory/tree.ts'
@@ -29,8 +28,8 @@ export const stepLogRoutes: FastifyPluginAsyncTypebox<StepLogRoutes> = async (ap
         order: t.described(t.Id, 'The position of the step, from 1.'),
       }),
       querystring: t.Exactly({
-        after: Type.Optional(
-          Type.Integer({
+        after: t.Optional(
+          t.Integer({
             minimum: 0,
             maximum: Number.MAX_SAFE_INTEGER,
             default: 0,

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { callerOf, showing } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import type { Tree } from '#model/inventory/tree.ts'
@@ -17,24 +16,24 @@ const operation = operationsOf('Names')
 const MAX_PER_PAGE = 1_000
 
 const nameQuery = {
-  ...t.optional({
-    type: Type.String({
+  ...t.optionalFields({
+    type: t.Text({
       pattern: TYPES_PATTERN,
       'x-hint': `must be any of: ${NAMED_TYPES.join(', ')}`,
       description: `Any of ${NAMED_TYPES.join(', ')}; comma-separated. Without it: all of them.`,
     }),
-    q: Type.String({
+    q: t.Text({
       maxLength: 200,
       description:
         'Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; every character stands for itself.',
     }),
-    within: Type.String({
+    within: t.Text({
       pattern: WITHIN_PATTERN,
       'x-hint': 'must be a type and an id, such as application:12',
       description:
         'Only what belongs to this one, such as `application:12`: its pipelines and their hooks. Empty when you may not read it.',
     }),
-    'filter[id]': Type.String({
+    'filter[id]': t.Text({
       maxLength: MAX_IDS_LENGTH,
       pattern: IDS_PATTERN,
       'x-hint': 'must list up to 100 ids',
@@ -42,8 +41,8 @@ const nameQuery = {
     }),
   }),
   page: pageQuery.page,
-  per_page: Type.Optional(
-    Type.Integer({
+  per_page: t.Optional(
+    t.Integer({
       minimum: 1,
       maximum: MAX_PER_PAGE,
       default: DEFAULT_PER_PAGE,
@@ -64,7 +63,7 @@ export const nameRoutes: FastifyPluginAsyncTypebox<NameRoutes> = async (app, { d
       description:
         'Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you may read, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.',
       querystring: t.Exactly(nameQuery),
-      response: { 200: Type.Array(t.ref(nameEntrySchema)), ...t.errorResponses(401, 422) },
+      response: { 200: t.List(t.ref(nameEntrySchema)), ...t.errorResponses(401, 422) },
     }),
     async (request, reply) => {
       const page = pageOf(request.query)

@@ -1,6 +1,5 @@
 // The names views: one index of everything that has a name, so that people can say `shop/production/web` instead of
 // an id.
-import { type Static, Type } from 'typebox'
 import * as t from '#platform/http/schemas.ts'
 
 /** Parents before children. Items with the same path are listed in this order. */
@@ -22,7 +21,7 @@ const idOrNull = (description: string) =>
 
 export const nameEntrySchema = t.namedObject('NameEntry', {
   type: t.Word(NAMED_TYPES, 'What it is.'),
-  id: Type.Unsafe<number | string>({
+  id: t.Unsafe<number | string>({
     type: ['integer', 'string'],
     description: 'Its id: an integer, or a UUID for hooks.',
   }),
@@ -32,7 +31,7 @@ export const nameEntrySchema = t.namedObject('NameEntry', {
   ),
   organization: t.Exactly(
     {
-      id: Type.Integer({
+      id: t.Integer({
         minimum: 1,
         maximum: Number.MAX_SAFE_INTEGER,
         description: 'The id of the organization.',
@@ -51,6 +50,6 @@ export const nameEntrySchema = t.namedObject('NameEntry', {
   pipeline_id: idOrNull('The pipeline of a hook. Null for everything else.'),
   archived: t.Flag('Whether its environment is archived: nothing runs there until it is unarchived.'),
 })
-export type NameEntry = Static<typeof nameEntrySchema>
+export type NameEntry = t.Static<typeof nameEntrySchema>
 
 export const nameSchemas = [nameEntrySchema]

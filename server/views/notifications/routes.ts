@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
@@ -19,7 +18,7 @@ export const notificationRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = a
         'One entry per outgoing hook, by name: whether its receiver has the last status and, for presets that set a commit status, what the service showed when it was read back. Read back after 5 seconds, 1 minute and 10 minutes; a difference is sent again at most twice.',
       params: t.Exactly({ id: t.Id }),
       response: {
-        200: Type.Array(t.ref(actionNotificationSchema)),
+        200: t.List(t.ref(actionNotificationSchema)),
         ...t.errorResponses(401, 403, 404, 422),
       },
     }),

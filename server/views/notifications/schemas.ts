@@ -1,5 +1,4 @@
 // The notifications room: what the receivers of an action's notifications know by now, per hook.
-import { type Static, Type } from 'typebox'
 import * as t from '#platform/http/schemas.ts'
 
 export const NOTIFICATION_STATES = ['delivered', 'retrying', 'paused', 'superseded', 'failed'] as const
@@ -20,7 +19,7 @@ export const actionNotificationSchema = t.namedObject('ActionNotification', {
     'When the next status is sent, after any pause; null when none is to be sent.',
   ),
   last_error: t.TextOrNull('Why the last status is not delivered yet, or was not; null otherwise.'),
-  attempts: Type.Integer({ minimum: 0, description: 'How often the last status was sent, or tried to.' }),
+  attempts: t.Integer({ minimum: 0, description: 'How often the last status was sent, or tried to.' }),
   last_request_id: t.described(
     t.UuidOrNull,
     'The id of the newest request, for `GET /hook-requests/{id}`; null before the first.',
@@ -32,7 +31,7 @@ export const actionNotificationSchema = t.namedObject('ActionNotification', {
   remote_status: t.TextOrNull('The status that the service showed, in its own words; null when not known.'),
   remote_detail: t.TextOrNull('What is to be said about `remote_state`; null otherwise.'),
   checked_at: t.TimeOrNull('When the status was last read back; null before.'),
-  repairs: Type.Integer({
+  repairs: t.Integer({
     minimum: 0,
     description: 'How often the status was sent again because the service showed another one; at most 2.',
   }),
@@ -41,6 +40,6 @@ export const actionNotificationSchema = t.namedObject('ActionNotification', {
   ),
   response_status_code: t.IntegerOrNull('The status code of the last response; null without one.'),
 })
-export type ActionNotification = Static<typeof actionNotificationSchema>
+export type ActionNotification = t.Static<typeof actionNotificationSchema>
 
 export const notificationSchemas = [actionNotificationSchema]

@@ -1,7 +1,6 @@
 // The releases room: what is live on the servers of an application, and what is on their disks. engine/runner records both.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { createSlots } from '#manage/applications/inspection-slots.ts'
@@ -32,15 +31,15 @@ export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (ap
         'One entry per linked server, by name. With `contains`, each says whether that commit is live there; answered from the mirror of the repository, as of the last deploy.',
       params,
       querystring: t.Exactly({
-        contains: Type.Optional(
-          Type.String({
+        contains: t.Optional(
+          t.Text({
             pattern: '^[0-9a-fA-F]{7,64}$',
             'x-hint': 'must be a commit hash, or at least its first 7 digits',
             description: 'A commit: 7 to 64 hexadecimal digits.',
           }),
         ),
       }),
-      response: { 200: Type.Array(t.ref(liveReleaseSchema)), ...t.errorResponses(401, 404, 422, 429, 503) },
+      response: { 200: t.List(t.ref(liveReleaseSchema)), ...t.errorResponses(401, 404, 422, 429, 503) },
     }),
     async (request, reply) => {
       const { id } = request.params
@@ -69,7 +68,7 @@ export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (ap
       description:
         'One entry per linked server, by name, with the releases on its disk as of the last deploy to it. To roll back to one, start the pipeline with `type: rollback` and its `release_name`.',
       params,
-      response: { 200: Type.Array(t.ref(serverReleasesSchema)), ...t.errorResponses(401, 404, 422) },
+      response: { 200: t.List(t.ref(serverReleasesSchema)), ...t.errorResponses(401, 404, 422) },
     }),
     (request) => readReleases(deps, viewerOf(request), request.params.id),
   )

@@ -1,9 +1,8 @@
-import { type Static, Type } from 'typebox'
 import { UNKNOWN_CONTAINMENT } from '#adapters/repositories/containment.ts'
 import { actionRefSchema } from '#model/actions/schemas.ts'
 import * as t from '#platform/http/schemas.ts'
 
-const serverOfRelease = Type.Unsafe<{ id: number; name: string } | null>({
+const serverOfRelease = t.Unsafe<{ id: number; name: string } | null>({
   anyOf: [t.Exactly({ id: t.idOf('server'), name: t.Text('The name of the server.') }), { type: 'null' }],
   description: 'The server; null for callers without `server:view`.',
 })
@@ -53,18 +52,18 @@ export const liveReleaseSchema = t.namedObject('LiveRelease', {
   unknown_reason: t.TextOrNull(
     'Why it is unknown; null unless `state` is `unknown`, and for callers without `server:view`.',
   ),
-  contains: Type.Unsafe<boolean | null>({
+  contains: t.Unsafe<boolean | null>({
     type: ['boolean', 'null'],
     description:
       'Whether the live commit is, or has among its ancestors, the commit that `contains` names; null when unknown, and without `contains`.',
   }),
-  contains_reason: Type.Unsafe<(typeof CONTAINS_REASONS)[number] | null>({
+  contains_reason: t.Unsafe<(typeof CONTAINS_REASONS)[number] | null>({
     enum: [...CONTAINS_REASONS, null],
     description:
       'Why `contains` is null although it was asked for: `nothing_live` on the server; `live_unknown`, see `state`; `unknown_commit` or `ambiguous_commit` in the mirror of the repository, which is as of the last deploy; `unknown_live_commit`, for example after the application got another repository; `shallow_history`; `no_mirror` on the machine that answers; `timeout`. Null otherwise.',
   }),
 })
-export type LiveRelease = Static<typeof liveReleaseSchema>
+export type LiveRelease = t.Static<typeof liveReleaseSchema>
 
 const releaseSchema = t.namedObject('Release', {
   release_name: t.Text('The name of its folder, below `releases`.'),
@@ -89,7 +88,7 @@ export const serverReleasesSchema = t.namedObject('ServerReleases', {
   server: serverOfRelease,
   releases: t.List(t.ref(releaseSchema), 'Newest first.'),
 })
-export type ServerReleases = Static<typeof serverReleasesSchema>
+export type ServerReleases = t.Static<typeof serverReleasesSchema>
 
 export const releaseSchemas = [
   releaseCommitSchema,

@@ -1,4 +1,3 @@
-import { type Static, type TSchema, Type } from 'typebox'
 import { filterQuery } from '#model/actions/filters.ts'
 import { statusFields } from '#model/actions/summary-schemas.ts'
 import type { Status } from '#platform/database/tables.ts'
@@ -7,7 +6,7 @@ import { STATUSES } from '#platform/vocabulary.ts'
 
 export const EVENT_STREAM = 'text/event-stream'
 
-const order = Type.Integer({ minimum: 1, description: 'The position of the step, from 1.' })
+const order = t.Integer({ minimum: 1, description: 'The position of the step, from 1.' })
 const move = {
   previous_status: t.described(statusFields.status, 'The status before.'),
   ...statusFields,
@@ -20,7 +19,7 @@ const actionMoveSchema = t.namedObject('ActionMove', {
   environment_id: t.idOf('environment'),
   pipeline_id: t.idOf('pipeline'),
   ...move,
-  previous_status: Type.Unsafe<Status | null>({
+  previous_status: t.Unsafe<Status | null>({
     type: ['string', 'null'],
     enum: [...Object.keys(STATUSES), null],
     description: 'The status before; null when the action was created.',
@@ -31,11 +30,11 @@ const stepMoveSchema = t.namedObject('StepMove', { target_id: t.idOf('target'), 
 const logTextSchema = t.namedObject('LogText', {
   target_id: t.idOf('target'),
   step_order: order,
-  offset: Type.Integer({
+  offset: t.Integer({
     minimum: 0,
     description: 'Where the text starts in the log of the step, in bytes of UTF-8.',
   }),
-  omitted_bytes: Type.Integer({
+  omitted_bytes: t.Integer({
     minimum: 0,
     description: 'How many bytes before the text are omitted: only the first and the last 5 MiB are stored.',
   }),
@@ -45,29 +44,29 @@ const streamEndSchema = t.namedObject('StreamEnd', { action_id: t.idOf('action')
 const streamReadySchema = t.namedObject('StreamReady', {})
 const deliverySchema = t.namedObject('Delivery', {
   id: t.Text('The `webhook-id`: the same for every attempt of a delivery.'),
-  hook_request_id: Type.String({ format: 'uuid', description: 'The record of this attempt.' }),
+  hook_request_id: t.Text({ format: 'uuid', description: 'The record of this attempt.' }),
   action_id: t.IntegerOrNull('The action that it reports; null for the sample action of a test.'),
   event: t.TextOrNull('The kind of event that it reports; `test` for a test.'),
-  attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt.' }),
+  attempt: t.Integer({ minimum: 1, description: 'The number of the attempt.' }),
   method: t.Text('The HTTP method.'),
   target_url: t.Text('Where it was sent to.'),
-  headers: Type.Record(Type.String(), t.Text('The value of the header.'), {
+  headers: t.Record(t.Text(), t.Text('The value of the header.'), {
     description:
       'The headers, with secrets masked, and a signature of `body` that is valid now. Headers that carry credentials, such as `Authorization`, are masked.',
   }),
   body: t.Text('The body as recorded, with secrets masked; empty when there is none.'),
   is_truncated: t.Flag('Whether the record has only the beginning of the body (64 KiB).'),
-  created_at: Type.String({ format: 'date-time', description: 'When the attempt was recorded.' }),
+  created_at: t.Text({ format: 'date-time', description: 'When the attempt was recorded.' }),
 })
 
 export type EventData = {
-  action: Static<typeof actionMoveSchema>
-  target: Static<typeof targetMoveSchema>
-  step: Static<typeof stepMoveSchema>
-  log: Static<typeof logTextSchema>
-  end: Static<typeof streamEndSchema>
-  ready: Static<typeof streamReadySchema>
-  delivery: Static<typeof deliverySchema>
+  action: t.Static<typeof actionMoveSchema>
+  target: t.Static<typeof targetMoveSchema>
+  step: t.Static<typeof stepMoveSchema>
+  log: t.Static<typeof logTextSchema>
+  end: t.Static<typeof streamEndSchema>
+  ready: t.Static<typeof streamReadySchema>
+  delivery: t.Static<typeof deliverySchema>
 }
 
 export const streamSchemas = [
@@ -80,12 +79,12 @@ export const streamSchemas = [
   deliverySchema,
 ]
 
-const headers = Type.Object({
-  'last-event-id': Type.Optional(t.Text('The `id` of the last event received: the stream resumes after it.')),
+const headers = t.Object({
+  'last-event-id': t.Optional(t.Text('The `id` of the last event received: the stream resumes after it.')),
 })
 
 /** OpenAPI cannot describe events: the data of each is one of these schemas, as JSON on one line. */
-function events(...data: (TSchema & { $id: string })[]) {
+function events(...data: (t.TSchema & { $id: string })[]) {
   return {
     description: 'Server-sent events; the data of each is one of these, as one line of JSON',
     content: { [EVENT_STREAM]: { schema: { anyOf: data.map(t.ref) } } },
@@ -110,7 +109,7 @@ targets at a time, some are sent later than others. After \`end\` there is nothi
   headers,
   response: {
     200: events(actionMoveSchema, targetMoveSchema, stepMoveSchema, logTextSchema, streamEndSchema),
-    204: Type.Null({ description: 'Everything was received before, `end` included' }),
+    204: t.Null({ description: 'Everything was received before, `end` included' }),
     ...t.errorResponses(404),
     ...streamErrors,
   },

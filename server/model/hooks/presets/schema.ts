@@ -1,7 +1,6 @@
 // The presets of outgoing hooks: requests to services that Gantry knows, so that a hook needs only a credential and, for
 // chat, a channel. A preset is stored as it was given and expanded whenever the hook is shown, saved or sent: with a new
 // release, its hooks send what that release sends. Pure.
-import { type Static, type TSchema, Type } from 'typebox'
 import * as t from '#platform/http/schemas.ts'
 
 export const PRESET_KINDS = [
@@ -15,8 +14,8 @@ export const PRESET_KINDS = [
 export type PresetKind = (typeof PRESET_KINDS)[number]
 
 const text = (maxLength: number, description: string) =>
-  Type.Optional(Type.String({ minLength: 1, maxLength, description }))
-const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+  t.Optional(t.Text({ minLength: 1, maxLength, description }))
+const flag = (description: string) => t.Optional(t.Flag({ description }))
 
 const fields = {
   context: text(
@@ -45,13 +44,13 @@ const fields = {
     100,
     'For messages, required: the id or name of the Slack channel, or the numeric id of the Discord channel.',
   ),
-} satisfies Record<string, TSchema>
+} satisfies Record<string, t.TSchema>
 
 export const presetSchema = t.namedObject('HookPreset', {
   kind: t.Word(PRESET_KINDS, 'What the hook sends.'),
   ...fields,
 })
-export type Preset = Static<typeof presetSchema>
+export type Preset = t.Static<typeof presetSchema>
 type Option = keyof typeof fields
 
 /** The options of each kind. */
