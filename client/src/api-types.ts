@@ -1264,26 +1264,6 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/actions/{id}/notifications': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List who was notified about an action
-     * @description One entry per outgoing hook, by name: whether its receiver has the last status and, for presets that set a commit status, what the service showed when it was read back. Read back after 5 seconds, 1 minute and 10 minutes; a difference is sent again at most twice.
-     */
-    get: operations['listNotifications']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
   '/hooks/outgoing/{hook_id}/test': {
     parameters: {
       query?: never
@@ -1298,6 +1278,26 @@ export interface paths {
      * @description Sends what the saved hook sends, with the event kind `test`, also when the hook is disabled or its conditions are not met, and responds with the record. It is not retried and counts neither toward disabling the hook nor as a delivery of the action. A receiver that fails is not an error of this call: see `outcome`.
      */
     post: operations['testHook']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/actions/{id}/notifications': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List who was notified about an action
+     * @description One entry per outgoing hook, by name: whether its receiver has the last status and, for presets that set a commit status, what the service showed when it was read back. Read back after 5 seconds, 1 minute and 10 minutes; a difference is sent again at most twice.
+     */
+    get: operations['listNotifications']
+    put?: never
+    post?: never
     delete?: never
     options?: never
     head?: never
@@ -10308,38 +10308,6 @@ export interface operations {
       503: components['responses']['Unavailable']
     }
   }
-  listNotifications: {
-    parameters: {
-      query?: never
-      header?: never
-      path: {
-        /** @description The id of the action. */
-        id: number
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['ActionNotification'][]
-        }
-      }
-      400: components['responses']['Malformed']
-      401: components['responses']['Unauthenticated']
-      403: components['responses']['Forbidden']
-      404: components['responses']['NotFound']
-      406: components['responses']['NotAcceptable']
-      414: components['responses']['UriTooLong']
-      422: components['responses']['Invalid']
-      500: components['responses']['InternalError']
-      503: components['responses']['Unavailable']
-    }
-  }
   testHook: {
     parameters: {
       query?: never
@@ -10376,6 +10344,38 @@ export interface operations {
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
       429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listNotifications: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the action. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ActionNotification'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
     }

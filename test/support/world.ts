@@ -7,10 +7,10 @@ import { hashToken, newToken } from '#platform/crypto/tokens.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type {
   ActionsTable,
-  HookRequestsTable,
   HooksTable,
   HookType,
   StoredStep,
+  Tables,
   TargetsTable,
 } from '#platform/database/tables.ts'
 
@@ -358,7 +358,7 @@ export async function createHookRequest(
   db: Database,
   hookId: string,
   type: HookType,
-  more: Partial<Insertable<HookRequestsTable>> = {},
+  more: Partial<Insertable<Tables['hook_requests']>> = {},
 ): Promise<string> {
   const { id } = await db
     .insertInto('hook_requests')

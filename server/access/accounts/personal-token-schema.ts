@@ -30,8 +30,8 @@ export const personalToken = {
   id: t.idOf('token'),
   name: t.Text('Its name, for you to recognize it by.'),
   ...limits,
-  expires_at: t.TextOrNull({ format: 'date-time', description: 'Null: it does not expire.' }),
-  last_used_at: t.TextOrNull({ format: 'date-time', description: 'Accurate to a minute; null: never used.' }),
+  expires_at: t.TimeOrNull('Null: it does not expire.'),
+  last_used_at: t.TimeOrNull('Accurate to a minute; null: never used.'),
   last_used_ip: t.TextOrNull('The network address of the use at `last_used_at`.'),
   created_at: t.Time('When it was created.'),
 }

@@ -41,10 +41,7 @@ export function operation<Schema extends FastifySchema>(
 export const sessionSchema = t.namedObject('Session', {
   user: t.described(t.ref(userSchema), 'Who is signed in.'),
   is_instance_admin: t.Flag('Whether they may administer this installation of Gantry.'),
-  expires_at: t.TextOrNull({
-    format: 'date-time',
-    description: 'Extended by use, for up to 30 days; null for a token that does not expire.',
-  }),
+  expires_at: t.TimeOrNull('Extended by use, for up to 30 days; null for a token that does not expire.'),
 })
 
 /**

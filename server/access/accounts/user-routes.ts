@@ -19,7 +19,7 @@ type UserRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => stri
 export const userAccountSchema = t.namedObject('UserAccount', {
   ...userSchema.properties,
   is_instance_admin: t.Flag('May administer this installation of Gantry.'),
-  last_sign_in_at: t.TextOrNull({ format: 'date-time', description: 'Null when they never signed in.' }),
+  last_sign_in_at: t.TimeOrNull('Null when they never signed in.'),
 })
 
 const linkToken = t.Text({

@@ -5,8 +5,6 @@ import type { Caller } from './caller.ts'
 const KEEP_MS = 10 * 60_000
 const MAX_TOKENS = 1_000
 
-export type AdministratorCache = ReturnType<typeof createAdministratorCache>
-
 /**
  * The instance administrators of the last ten minutes, by the hash of their token. Diagnostics knows them by it while the
  * database cannot be asked; as long as it answers, it alone decides.

@@ -35,7 +35,7 @@ export const authorizationInput = t.namedObject('LoginAuthorizationInput', {
 
 export const authorizationSchema = t.namedObject('LoginAuthorization', {
   code: t.Text('Works once, for the command line that has the code verifier.'),
-  expires_at: t.Text({ format: 'date-time', description: 'When the code expires: after two minutes.' }),
+  expires_at: t.Time('When the code expires: after two minutes.'),
 })
 
 export const exchangeInput = t.namedObject('LoginExchangeInput', {

@@ -29,10 +29,10 @@ const dryRunBody = t.Exactly({
       { description: 'The headers of the call; some senders put the event into one.' },
     ),
     body: t.Anything('The payload, as JSON. Required unless you name a recorded call.'),
-    hook_request_id: t.Text({
-      format: 'uuid',
-      description: 'A recorded call to this hook: evaluates its headers and body instead of given ones.',
-    }),
+    hook_request_id: t.described(
+      t.Uuid,
+      'A recorded call to this hook: evaluates its headers and body instead of given ones.',
+    ),
     settings: t.Unsafe<t.Static<typeof settings>>({
       ...settings,
       description:

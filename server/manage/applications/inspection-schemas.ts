@@ -8,10 +8,10 @@ export const inspectionBody = t.Exactly(
   {
     repository,
     credential_id,
-    environment_id: t.Integer({
-      ...t.Id,
-      description: 'Where the application would be added. Requires `application:add` there.',
-    }),
+    environment_id: t.described(
+      t.Id,
+      'Where the application would be added. Requires `application:add` there.',
+    ),
   },
   {
     title: 'InspectRepositoryRequest',

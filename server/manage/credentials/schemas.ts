@@ -106,7 +106,7 @@ export const credentialRecordSchema = t.namedObject('CredentialRecord', {
   used_by: t.List(
     t.Exactly({
       resource_type: t.Word(['application', 'server'] as const, 'The kind of resource.'),
-      resource_id: t.Integer({ ...t.Id, description: 'The id of the resource.' }),
+      resource_id: t.described(t.Id, 'The id of the resource.'),
       name: t.Text('The name of the resource.'),
     }),
     'The applications and servers that use it, as far as you may see them.',

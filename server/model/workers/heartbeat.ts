@@ -17,8 +17,6 @@ const SIGN_OFF_MS = 1_000
 /** Workers whose draining was switched on or off; the message is the id. */
 const DRAIN_CHANNEL = 'worker_drains'
 
-export type Heartbeat = Awaited<ReturnType<typeof startHeartbeat>>
-
 export type HeartbeatOptions = {
   /** The machine: workers on it share the name. Null with the embedded database, where there is no other one. */
   name: string | null

@@ -39,10 +39,7 @@ const check = t.Exactly(
 const diagnostics = t.Exactly(
   {
     version: t.Text('The running version.'),
-    time: t.Unsafe<string>({
-      ...t.Timestamp,
-      description: 'What time it is for the process that answers.',
-    }),
+    time: t.Time('What time it is for the process that answers.'),
     checks: t.List(check, 'In a fixed order; later versions may add some.'),
   },
   { title: 'Diagnostics' },

@@ -10,7 +10,7 @@ import * as t from '#platform/http/schemas.ts'
 
 const worker = t.Exactly(
   {
-    id: t.Text({ format: 'uuid', description: 'Of the process: after a restart it is another one.' }),
+    id: t.described(t.Uuid, 'Of the process: after a restart it is another one.'),
     name: t.TextOrNull(
       'The machine, by `GANTRY_WORKER_NAME` or its host name; null with the embedded database, and for workers of an older release.',
     ),

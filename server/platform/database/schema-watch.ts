@@ -8,8 +8,6 @@ import { newerGantry, schemaProblem } from './schema.ts'
 /** When a process that was told to stop looks whether the migration is still coming: later than its notice ends. */
 const RECHECK_MS = 10_000
 
-export type SchemaWatch = Awaited<ReturnType<typeof watchSchema>>
-
 /**
  * Tells a running process when the schema outgrows it: before a migration that it does not tolerate, and for good
  * after it. A migration that was announced and then failed lets it go on.

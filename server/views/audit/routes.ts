@@ -35,11 +35,7 @@ const list = {
 const lines = {
   querystring: t.Exactly({
     after: t.Optional(
-      t.Integer({
-        minimum: 1,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: 'The id of an entry: the export begins with the one that was committed after it.',
-      }),
+      t.described(t.Id, 'The id of an entry: the export begins with the one that was committed after it.'),
     ),
     ...filterQuery,
   }),

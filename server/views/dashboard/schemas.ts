@@ -48,10 +48,7 @@ const failingHookSchema = t.namedObject('FailingHook', {
   environment_id: t.idOf('environment'),
   failing_since: t.TimeOrNull('When its deliveries began to fail; null when they do not.'),
   failures_in_a_row: Count('How many attempts failed in a row.'),
-  open_until: t.TextOrNull({
-    format: 'date-time',
-    description: 'Nothing is sent before this time; null when deliveries are not paused.',
-  }),
+  open_until: t.TimeOrNull('Nothing is sent before this time; null when deliveries are not paused.'),
   disabled_at: t.TimeOrNull('When Gantry disabled it because deliveries failed; null otherwise.'),
   disabled_reason: t.TextOrNull('Why Gantry disabled it; null otherwise.'),
   health: t.described(t.ref(hookHealthSchema), 'The same as in the hook.'),

@@ -18,12 +18,10 @@ const USER_LIMIT = { perSecond: 0.5, burst: 30 }
 
 const testBody = t.Exactly({
   action_id: t.Optional(
-    t.Integer({
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description:
-        'The action to report; default: the newest one that matches the hook or, if there is none, a sample.',
-    }),
+    t.described(
+      t.Id,
+      'The action to report; default: the newest one that matches the hook or, if there is none, a sample.',
+    ),
   ),
 })
 

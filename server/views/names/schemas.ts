@@ -31,11 +31,7 @@ export const nameEntrySchema = t.namedObject('NameEntry', {
   ),
   organization: t.Exactly(
     {
-      id: t.Integer({
-        minimum: 1,
-        maximum: Number.MAX_SAFE_INTEGER,
-        description: 'The id of the organization.',
-      }),
+      id: t.described(t.Id, 'The id of the organization.'),
       name: t.Text('The name of the organization.'),
     },
     { description: 'The organization that it belongs to; an organization itself.' },

@@ -44,7 +44,7 @@ const streamEndSchema = t.namedObject('StreamEnd', { action_id: t.idOf('action')
 const streamReadySchema = t.namedObject('StreamReady', {})
 const deliverySchema = t.namedObject('Delivery', {
   id: t.Text('The `webhook-id`: the same for every attempt of a delivery.'),
-  hook_request_id: t.Text({ format: 'uuid', description: 'The record of this attempt.' }),
+  hook_request_id: t.described(t.Uuid, 'The record of this attempt.'),
   action_id: t.IntegerOrNull('The action that it reports; null for the sample action of a test.'),
   event: t.TextOrNull('The kind of event that it reports; `test` for a test.'),
   attempt: t.Integer({ minimum: 1, description: 'The number of the attempt.' }),
@@ -56,7 +56,7 @@ const deliverySchema = t.namedObject('Delivery', {
   }),
   body: t.Text('The body as recorded, with secrets masked; empty when there is none.'),
   is_truncated: t.Flag('Whether the record has only the beginning of the body (64 KiB).'),
-  created_at: t.Text({ format: 'date-time', description: 'When the attempt was recorded.' }),
+  created_at: t.Time('When the attempt was recorded.'),
 })
 
 export type EventData = {
