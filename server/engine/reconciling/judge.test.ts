@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { nextCheck } from './check-schedule.ts'
 import { judge } from './judge.ts'
 import type { RemoteStatus } from './read-remote.ts'
-import { nextCheck } from './reconcile.ts'
 
 const page = (id: number | string, origin = 'https://gantry.example') => `${origin}/app/actions/${id}`
 const MISSING: RemoteStatus = { kind: 'missing' }

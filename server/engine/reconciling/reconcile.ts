@@ -1,7 +1,6 @@
 // The reconciling room: reads commit statuses back after the last delivery of an action, and sends those again that the
 // service does not show. What was sent is stored with the end of its delivery (outgoing/plan-checks); here it is claimed
 // (claim-checks), asked for (read-back, read-remote), judged (judge) and stored (store-checks). This file is the loop.
-
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { authorizeTokens, loadOutgoingHooks, type OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
 import type { StatusKind } from '#model/hooks/sent-status.ts'
@@ -9,6 +8,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
 import { repeat, within } from '#platform/queue/repeat.ts'
+import { nextCheck } from './check-schedule.ts'
 import { type ClaimedCheck, claimChecks } from './claim-checks.ts'
 import { judge, type Verdict } from './judge.ts'
 import { readBack, TIMEOUT_MS } from './read-back.ts'
@@ -113,29 +113,4 @@ function findingOf(
     // What somebody else has set stays theirs.
     afterMs: verdict.kind === 'overridden' ? null : nextCheck({ ageMs, checks: checks + 1, isTemporary }),
   }
-}
-
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-
-/** When a status is read back, after it was sent. */
-const CHECKS_AFTER_MS = [5 * SECOND, MINUTE, 10 * MINUTE]
-/** A service that cannot be reached is asked a few more times. */
-const RETRY_AFTER_MS = 10 * MINUTE
-const MAX_CHECKS = 6
-
-type Checked = {
-  /** How long ago it was sent. */
-  ageMs: number
-  /** This one included. */
-  checks: number
-  /** The service could not be asked. */
-  isTemporary: boolean
-}
-
-/** How long until the next check; null when this was the last. After a downtime those that were missed are one. Pure. */
-export function nextCheck({ ageMs, checks, isTemporary }: Checked): number | null {
-  const next = CHECKS_AFTER_MS.find((afterMs) => afterMs > ageMs)
-  if (next !== undefined) return next - ageMs
-  return isTemporary && checks < MAX_CHECKS ? RETRY_AFTER_MS : null
 }
