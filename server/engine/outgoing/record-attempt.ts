@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import type { SendOutcome } from '#adapters/http-client/client.ts'
 import { MAX_BODY_BYTES } from '#adapters/http-client/exchange.ts'
 import type { CapturedValues } from '#model/hooks/captured.ts'
-import type { HookRequestsTable } from '#platform/database/tables.ts'
+import type { Tables } from '#platform/database/tables.ts'
 import { createMask, type Mask } from '#platform/masking/mask.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import type { Judgment } from './after-answer.ts'
@@ -43,7 +43,7 @@ export const RECORD_TYPES = {
   capture_error: 'text',
 } as const
 
-type Row = Pick<Selectable<HookRequestsTable>, 'id' | keyof typeof RECORD_TYPES>
+type Row = Pick<Selectable<Tables['hook_requests']>, 'id' | keyof typeof RECORD_TYPES>
 
 /** One attempt as it is stored; everything in it is masked already. */
 export type AttemptRecord = Omit<Row, 'outcome' | 'response_headers'> & {
