@@ -11,20 +11,31 @@ const TESTS = /(\.test\.ts|\/fixtures\.ts|\/test-[^/]+\.ts)$/
 /** `from './a.ts'`, `import('#b.ts')` */
 const IMPORTS = /(\bfrom\s*|\bimport\s*\(?\s*)'([.#][^']*)\.ts'/g
 
+/** Modules of the client that the server imports. */
+const shared = new Set()
+
 rmSync(dist, { recursive: true, force: true })
 for (const script of ['build-web.mjs', 'build-cli.mjs']) await import(`./${script}`)
 for (const path of filesIn(join(root, 'server'))) if (!TESTS.test(path)) copySource(path)
+for (const path of shared) copySource(path)
 copy('web/dist')
 copy('cli/dist/gantry.mjs')
 copy('scripts/gantry-server.mjs')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-const manifest = { version, private: true, type: 'module', imports: { '#*': './server/*' } }
+const manifest = {
+  version,
+  private: true,
+  type: 'module',
+  imports: { '#client/*': './client/src/*', '#*': './server/*' },
+}
 write('package.json', `${JSON.stringify(manifest, null, 2)}\n`)
 
 function copySource(path) {
   const name = relative(root, path)
   if (!path.endsWith('.ts')) return copy(name)
   const code = stripTypeScriptTypes(readFileSync(path, 'utf8'))
+  for (const [, module] of code.matchAll(/'#client\/([^']+)'/g))
+    shared.add(join(root, 'client', 'src', module))
   write(name.replace(/\.ts$/, '.js'), code.replaceAll(IMPORTS, "$1'$2.js'"))
 }
 

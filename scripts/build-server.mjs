@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { filesIn, fingerprint, installedNode, root } from './built.mjs'
 
 const ABANDONED_AFTER_MS = 3_600_000
-const SOURCES = ['server', 'scripts/build-server.mjs', 'scripts/server.rolldown.mjs']
+const SOURCES = ['server', 'client/src', 'scripts/build-server.mjs', 'scripts/server.rolldown.mjs']
 const folder = join(root, 'node_modules', '.cache', 'gantry-server')
 /**
  * Named after the sources, and where they are, because the bundle has their paths. A process never loads one half from

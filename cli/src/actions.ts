@@ -1,8 +1,8 @@
 // How runs are shown.
 import { type components, hasEnded } from '@gantry/client'
+import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import { usage } from './ending.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
-import { slug } from './names.ts'
 import type { Style } from './screen.ts'
 
 type Schemas = components['schemas']

@@ -1,5 +1,7 @@
 // Names instead of ids: `shop/production/web`, the beginning of it while that is unique, or `#42`.
 import type { components, Gantry } from '@gantry/client'
+import { distance } from '@gantry/client/nearest'
+import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import { Failure } from './ending.ts'
 import { EXIT } from './exit-codes.ts'
 
@@ -82,17 +84,6 @@ export function matching<Entry extends Pick<Named, 'id' | 'path' | 'name'>>(
   return []
 }
 
-/** As the server writes names in paths: 'Sample Shop' → 'sample-shop'. */
-export function slug(name: string): string {
-  return name
-    .normalize('NFKD')
-    .replaceAll(/[\u0300-\u036f]/g, '')
-    .normalize('NFC')
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '-')
-    .replaceAll(/^-+|-+$/g, '')
-}
-
 const partsOf = (text: string) =>
   text
     .split('/')
@@ -126,19 +117,6 @@ export function nearest<Entry extends Pick<Named, 'path'>>(all: readonly Entry[]
     .sort((one, other) => one.distance - other.distance)
     .slice(0, SHOWN)
     .map(({ entry }) => entry)
-}
-
-function distance(one: string, other: string): number {
-  let previous = Array.from({ length: other.length + 1 }, (_, n) => n)
-  for (let i = 1; i <= one.length; i += 1) {
-    const current = [i]
-    for (let j = 1; j <= other.length; j += 1) {
-      const changed = previous[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1)
-      current.push(Math.min(changed, previous[j]! + 1, current[j - 1]! + 1))
-    }
-    previous = current
-  }
-  return previous[other.length]!
 }
 
 const listed = (entries: readonly Named[]) =>

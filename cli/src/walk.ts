@@ -1,6 +1,6 @@
 // Lists that the API has per environment or organization, read across all that the caller may see.
 import type { Data, Gantry } from '@gantry/client'
-import { slug } from './names.ts'
+import { slugifyAnyScript as slug } from '@gantry/client/slug'
 
 type Environment = Data<'get', '/projects/{id}/environments'>[number]
 

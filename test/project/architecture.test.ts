@@ -7,6 +7,8 @@ import { checkImports } from './architecture.ts'
 
 const PAGE = `# A small house
 
+## Layers
+
 \`\`\`mermaid
 flowchart TB
   upper["<b>upper</b><br>kitchen · pantry"] --> lower["<b>lower</b><br>cellar · well"]
@@ -22,12 +24,16 @@ flowchart TB
 | room | may also import |
 |---|---|
 | \`upper/kitchen\` | \`pantry\` |
+
+| module of the client | what it is for |
+|---|---|
+| \`client/src/slug.ts\` | names |
 `
 
 const HOUSE = {
   'docs/architecture.md': PAGE,
   'server/lower/cellar/wine.ts': 'export const wine = 1\n',
-  'server/lower/well.ts': 'export const water = 1\n',
+  'server/lower/well.ts': "import { slug } from '#client/slug.ts'\nexport const water = slug\n",
   'server/upper/pantry/shelf.ts': "import { water } from '#lower/well.ts'\nexport const shelf = water\n",
   'server/upper/kitchen/stove.ts':
     "import { wine } from '#lower/cellar/wine.ts'\nimport { shelf } from '#upper/pantry/shelf.ts'\nexport const stove = wine + shelf\n",
@@ -88,8 +94,9 @@ test('a room that the page does not list is reported, even inside another room',
 })
 
 test('a missing room, an unused pair and a different picture are reported', async (t) => {
-  const page = PAGE.replace('| | `well` | water |', '| | `well` | water |\n| | `garden` | gone |').concat(
-    '| `lower/cellar` | `well` |\n',
+  const page = PAGE.replace('| | `well` | water |', '| | `well` | water |\n| | `garden` | gone |').replace(
+    '| `upper/kitchen` | `pantry` |\n',
+    '| `upper/kitchen` | `pantry` |\n| `lower/cellar` | `well` |\n',
   )
   assert.deepEqual(await problemsOf(t, { 'docs/architecture.md': page }), [
     'the picture in docs/architecture.md does not show the layers and rooms of its table',
@@ -122,6 +129,16 @@ test('tests may import anything, and nothing but a test may import them', async 
   assert.deepEqual(problems, [
     'server/lower/cellar/wine.ts imports server/lower/cellar/test-rack.ts, which is for tests only',
     'server/lower/cellar/wine.ts imports test/harness.ts, which is outside server/',
+  ])
+})
+
+test('the server imports only the listed modules of the client, and each of them', async (t) => {
+  const other = { 'server/lower/cellar/wine.ts': "import '#client/index.ts'\n" }
+  assert.deepEqual(await problemsOf(t, other), [
+    'server/lower/cellar/wine.ts imports client/src/index.ts, which is outside server/',
+  ])
+  assert.deepEqual(await problemsOf(t, { 'server/lower/well.ts': 'export const water = 1\n' }), [
+    'docs/architecture.md lets the server import client/src/slug.ts, but nothing there does',
   ])
 })
 

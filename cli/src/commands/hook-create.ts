@@ -1,4 +1,5 @@
 import { expandEntry, type Gantry, GantryError } from '@gantry/client'
+import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import type { Command } from 'commander'
 import { choose } from '../ask.ts'
 import {
@@ -16,7 +17,7 @@ import { every, examples, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { Failure, usage } from '../failure.ts'
 import { flagOf, readFlags } from '../hooks/field-flags.ts'
-import { chooseNamed, type Named, readNames, slug } from '../names.ts'
+import { chooseNamed, type Named, readNames } from '../names.ts'
 import { type FoundPipeline, findPipeline } from '../runs/find.ts'
 import { collect } from '../walk.ts'
 

@@ -1,6 +1,7 @@
+import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import { type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
-import { findNamed, slug } from '../names.ts'
+import { findNamed } from '../names.ts'
 import { printTable } from '../table.ts'
 import { collect, eachAtOnce, environmentsOf } from '../walk.ts'
 import { type ListOptions, listInScope, type ShowOptions, show } from './list-and-show.ts'

@@ -1,7 +1,7 @@
 import type { components } from '@gantry/client'
+import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import { stateOf, styleOf } from '../actions.ts'
 import { type Register, run } from '../command.ts'
-import { slug } from '../names.ts'
 import { type Column, printTable } from '../table.ts'
 import { ago, took } from '../times.ts'
 

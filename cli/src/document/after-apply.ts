@@ -1,9 +1,9 @@
 // What somebody has to do elsewhere after a document was applied: paste secrets, authorize keys.
 import type { components, Gantry } from '@gantry/client'
+import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import { parse } from 'yaml'
 import { instructionsFor, type Sender } from '../catalog.ts'
 import { printDetails } from '../details.ts'
-import { slug } from '../names.ts'
 import { plain, type Screen } from '../screen.ts'
 import { collect, organizationsOf } from '../walk.ts'
 import { type Change, pathOf } from './diff.ts'

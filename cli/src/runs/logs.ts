@@ -1,10 +1,10 @@
 // Logs of steps: what has been printed so far, or as it is printed.
 import { describeGap, type Gantry } from '@gantry/client'
+import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import { type Action, isOver } from '../actions.ts'
 import type { Cli } from '../cli.ts'
 import { Failure, Interrupted } from '../ending.ts'
 import { EXIT } from '../exit-codes.ts'
-import { slug } from '../names.ts'
 import { oneLine } from '../table.ts'
 import { logLine } from './log-text.ts'
 

@@ -1,5 +1,5 @@
 import { type PropertyAccessToken, type Token, TypeGuards } from 'liquidjs'
-import { closest } from '#platform/nearest.ts'
+import { closest } from '#client/nearest.ts'
 import { type Problem, shorten } from './errors.ts'
 import { childOf, FREE, holdsSecret, keysOf, type NameTree } from './names.ts'
 

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
+import { nearest } from '#client/nearest.ts'
 import { wasReverted } from '#model/actions/reverted-releases.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Commit } from '#platform/database/tables.ts'
-import { nearest } from '#platform/nearest.ts'
 import type { DeployedApplication } from './load-pipeline.ts'
 
 /** A release that was made before, the commit that it was made of, and the action that made it. */

@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
+import { slugify } from '#client/slug.ts'
 import { checkHealthStepFits, syncHealthSteps } from '#manage/pipelines/health-step.ts'
 import {
   checkCascade,
@@ -22,7 +23,6 @@ import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import { GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
-import { slugify } from '#platform/slug.ts'
 import { checkLinks, storeLinks } from './manage-links.ts'
 import { type ApplicationRow, findApplication } from './read-applications.ts'
 import { checkHookTokens, type SourceInput } from './repository-change.ts'

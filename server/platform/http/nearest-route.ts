@@ -1,4 +1,4 @@
-import { closest } from '#platform/nearest.ts'
+import { closest } from '#client/nearest.ts'
 
 /** Longer than the path of any route: nobody meant one. */
 const MAX_PATH_LENGTH = 512

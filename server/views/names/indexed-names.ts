@@ -1,5 +1,5 @@
 import type { Scope } from '#access/authorization/permissions.ts'
-import { slugifyAnyScript } from '#platform/slug.ts'
+import { slugifyAnyScript } from '#client/slug.ts'
 import type { NameRow } from './load-names.ts'
 import { NAMED_TYPES, type NamedType } from './schemas.ts'
 

@@ -1,4 +1,4 @@
-// Which known name somebody probably meant.
+// Which known name a person probably meant.
 
 /** More would only slow the comparison down: no name is that long. */
 const MAX_LENGTH = 256
@@ -25,7 +25,7 @@ function rank(name: string, known: readonly string[]): { name: string; distance:
 }
 
 /** How many letters have to be added, removed or replaced. */
-function distance(one: string, two: string): number {
+export function distance(one: string, two: string): number {
   let row = Array.from({ length: two.length + 1 }, (_, index) => index)
   for (let at = 1; at <= one.length; at += 1) {
     const next = [at]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { slugify, slugifyAnyScript } from './slug.ts'
+import { slugify, slugifyAnyScript } from '#client/slug.ts'
 
 const NAMES: [name: string, slug: string, inAnyScript: string][] = [
   ['Sample Organization', 'sample-organization', 'sample-organization'],
