@@ -1,11 +1,11 @@
 // Pure decisions of the shell: where another scope leads, and what the palette offers.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { runTitle } from '../../web/src/pipelines/run-title.ts'
 import { placeOf } from '../../web/src/scope/place-names.ts'
 import { placeForScope } from '../../web/src/scope/scope.ts'
 import { initials } from '../../web/src/shell/initials.ts'
 import { commandsFor, itemFor, pathTo, readRequest, recentFirst } from '../../web/src/shell/palette/items.ts'
+import { runTitle } from '../../web/src/pipelines/pipeline-names.ts'
 
 const pipeline = {
   type: 'pipeline' as const,

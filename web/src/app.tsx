@@ -14,7 +14,8 @@ const PipelinesPage = lazy(() => import('./pipelines/pipelines-page.tsx'))
 const PipelinePage = lazy(() => import('./pipelines/pipeline-page.tsx'))
 const HooksPage = lazy(() => import('./hooks/hooks-page.tsx'))
 const NewHookPage = lazy(() => import('./hooks/new-hook-page.tsx'))
-const HookPage = lazy(() => import('./hooks/hook-page.tsx'))
+const IncomingHookPage = lazy(() => import('./hooks/incoming/incoming-hook-page.tsx'))
+const OutgoingHookPage = lazy(() => import('./hooks/outgoing/outgoing-hook-page.tsx'))
 const InvitationPage = lazy(() => import('./session/invitation-page.tsx'))
 const ResetPasswordPage = lazy(() => import('./session/reset-password-page.tsx'))
 const AuthorizePage = lazy(() => import('./session/authorize-page.tsx'))
@@ -59,9 +60,8 @@ function SignedInPages() {
             <Route path="/pipelines/:id">{({ id }) => <PipelinePage key={id} id={id} />}</Route>
             <Route path="/hooks" component={HooksPage} />
             <Route path="/hooks/new" component={NewHookPage} />
-            <Route path="/hooks/:type/:id">
-              {({ type, id }) => <HookPage key={id} type={type} id={id} />}
-            </Route>
+            <Route path="/hooks/incoming/:id">{({ id }) => <IncomingHookPage key={id} id={id} />}</Route>
+            <Route path="/hooks/outgoing/:id">{({ id }) => <OutgoingHookPage key={id} id={id} />}</Route>
             <Route path="/applications" component={ApplicationsPage} />
             <Route path="/applications/:id">{({ id }) => <ApplicationPage key={id} id={id} />}</Route>
             <Route path="/servers" component={ServersPage} />

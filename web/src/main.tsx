@@ -10,7 +10,8 @@ import { Router } from 'wouter'
 import { createApi } from './api/api.ts'
 import { createConnection } from './api/connection.ts'
 import { shareChanges } from './api/other-tabs.ts'
-import { createQueryClient, queryKeys } from './api/queries.ts'
+import { queryKeys } from './api/queries.ts'
+import { createQueryClient } from './api/query-client.ts'
 import { type Services, ServicesContext } from './api/services.ts'
 import { createEmitter } from './api/signals.ts'
 import { createActionEvents } from './api/streams.ts'
@@ -24,6 +25,11 @@ const theme = createTheme({
     Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Dismiss' } } },
     // It would be a child of the menu that is no item.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
+    // Most inputs take names, addresses and commands: no browser should complete or correct those.
+    TextInput: { defaultProps: { autoComplete: 'off', spellCheck: false } },
+    Textarea: { defaultProps: { autoComplete: 'off', spellCheck: false } },
+    PasswordInput: { defaultProps: { autoComplete: 'off' } },
+    NumberInput: { defaultProps: { allowDecimal: false, allowNegative: false } },
   },
 })
 const queries = createQueryClient()

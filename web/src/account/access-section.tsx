@@ -1,9 +1,7 @@
 // What the person may do, and where.
 import { Badge, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import type { Data } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useGet } from '../api/queries.ts'
 import { roleLabel } from '../members/grant-input.ts'
 import { summarizePermissions } from '../members/roles.ts'
 import { useEnvironment, useOrganizations, useProject } from '../scope/tree.ts'
@@ -11,7 +9,7 @@ import { isGranted, useGrants } from '../session/permissions.ts'
 import { useSession } from '../session/session.ts'
 import { Item, ItemList } from '../ui/item-list.tsx'
 import { Loaded } from '../ui/page.tsx'
-import { SectionCard } from '../ui/parts.tsx'
+import { Dimmed, SectionCard } from '../ui/parts.tsx'
 
 type OwnPermissions = Data<'get', '/users/me/permissions'>[number]
 
@@ -20,9 +18,7 @@ export function AccessSection() {
   const query = useGrants()
   return (
     <SectionCard id="access" title="Roles and permissions">
-      <Text className="dimmed" size="sm">
-        What you may do, and where. It applies to everything in that scope.
-      </Text>
+      <Dimmed>What you may do, and where. It applies to everything in that scope.</Dimmed>
       {isInstanceAdmin && (
         <Text size="sm" mt="xs">
           You administer this installation: users, organizations, and the audit log of everything.
@@ -76,17 +72,12 @@ function Scope({ held, mayRead }: { held: OwnPermissions; mayRead: boolean }) {
 }
 
 function useOwnRoles(organizationId: number, mayRead: boolean) {
-  const api = useApi()
   const { user } = useSession()
-  const { data } = useQuery({
-    queryKey: queryKeys.member(organizationId, user.id),
-    enabled: mayRead,
-    queryFn: ({ signal }) =>
-      api.get('/organizations/{id}/members/{user_id}', {
-        params: { path: { id: organizationId, user_id: user.id } },
-        signal,
-      }),
-  })
+  const { data } = useGet(
+    queryKeys.member(organizationId, user.id),
+    '/organizations/{id}/members/{user_id}',
+    { params: { path: { id: organizationId, user_id: user.id } }, enabled: mayRead },
+  )
   return data?.grants ?? []
 }
 

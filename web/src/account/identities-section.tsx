@@ -1,16 +1,14 @@
-import { Alert, Button, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Alert, Button } from '@mantine/core'
 import { useState } from 'react'
 import { useSearchParams } from 'wouter'
 import type { Data } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useGet, useRefetch } from '../api/queries.ts'
 import { singleSignOnProblem } from '../session/problems.ts'
 import { useIdentityProvider } from '../session/sign-in-options.tsx'
-import { ConfirmChange } from '../ui/confirm-change.tsx'
-import { Item, ItemList } from '../ui/item-list.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Item, ItemButton, ItemList } from '../ui/item-list.tsx'
 import { ErrorAlert, Loaded } from '../ui/page.tsx'
-import { SectionCard } from '../ui/parts.tsx'
+import { Dimmed, SectionCard } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 
 type Identity = Data<'get', '/users/me/identities'>[number]
@@ -20,16 +18,11 @@ export function IdentitiesSection() {
   const [search] = useSearchParams()
   const problem = singleSignOnProblem(search.get('problem'))
   const [unlinking, setUnlinking] = useState<Identity>()
-  const query = useQuery({
-    queryKey: queryKeys.identities,
-    queryFn: ({ signal }) => api.get('/users/me/identities', { signal }),
-  })
+  const query = useGet(queryKeys.identities, '/users/me/identities', {})
   const { leave, isLeaving, error } = useIdentityProvider(() => api.post('/users/me/identities'))
   return (
     <SectionCard id="identities" title="Single sign-on">
-      <Text className="dimmed" size="sm">
-        Linked identities sign you in to this account.
-      </Text>
+      <Dimmed>Linked identities sign you in to this account.</Dimmed>
       {problem && (
         <Alert color="red" role="alert" title="The identity was not linked" mt="xs">
           {problem}
@@ -43,14 +36,9 @@ export function IdentitiesSection() {
                 key={identity.id}
                 title={identity.label}
                 action={
-                  <Button
-                    variant="default"
-                    size="xs"
-                    onClick={() => setUnlinking(identity)}
-                    aria-label={`Unlink ${identity.label}`}
-                  >
+                  <ItemButton label={`Unlink ${identity.label}`} onClick={() => setUnlinking(identity)}>
                     Unlink
-                  </Button>
+                  </ItemButton>
                 }
               >
                 {identity.issuer}
@@ -80,17 +68,18 @@ export function IdentitiesSection() {
 
 function Unlink({ identity, close }: { identity: Identity; close(): void }) {
   const api = useApi()
+  const refetch = useRefetch()
   return (
-    <ConfirmChange
+    <ConfirmDialog
       title={`Unlink ${identity.label}?`}
       button="Unlink"
       color="red"
       done={`${identity.label} unlinked.`}
-      invalidates={queryKeys.identities}
-      change={() => api.delete('/users/me/identities/{id}', { params: { path: { id: identity.id } } })}
+      onDone={() => refetch(queryKeys.identities)}
+      act={() => api.delete('/users/me/identities/{id}', { params: { path: { id: identity.id } } })}
       close={close}
     >
       It no longer signs you in to this account. You can link it again.
-    </ConfirmChange>
+    </ConfirmDialog>
   )
 }

@@ -1,21 +1,4 @@
-const LANGUAGES = [
-  'cs',
-  'da',
-  'de',
-  'en',
-  'es',
-  'fr',
-  'it',
-  'ja',
-  'ko',
-  'nl',
-  'pl',
-  'pt',
-  'sv',
-  'tr',
-  'uk',
-  'zh',
-]
+const LANGUAGES = 'cs da de en es fr it ja ko nl pl pt sv tr uk zh'.split(' ')
 
 /** Pure. Each by the name that its speakers use; the current one is always a choice. */
 export function languageChoices(current: string): { value: string; label: string }[] {

@@ -1,14 +1,13 @@
-import { Badge, Button, Text } from '@mantine/core'
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Badge, Button } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Data } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useAll, useApi, useRefetch } from '../api/queries.ts'
 import { useSession } from '../session/session.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { Item, ItemList } from '../ui/item-list.tsx'
+import { Item, ItemButton, ItemList } from '../ui/item-list.tsx'
 import { ErrorAlert, Loaded } from '../ui/page.tsx'
-import { SectionCard } from '../ui/parts.tsx'
+import { Dimmed, SectionCard } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 import { describeUserAgent } from './user-agent.ts'
 
@@ -16,21 +15,18 @@ type Login = Data<'get', '/users/me/sessions'>[number]
 
 export function SessionsSection() {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const [isConfirming, setConfirming] = useState(false)
-  const query = useQuery({
-    queryKey: queryKeys.sessions,
-    queryFn: ({ signal }) => api.all('/users/me/sessions', { signal }),
-  })
+  const query = useAll(queryKeys.sessions, '/users/me/sessions', {})
   const end = useMutation({
     mutationFn: (id: number) => api.delete('/users/me/sessions/{id}', { params: { path: { id } } }),
-    onSettled: () => queries.invalidateQueries({ queryKey: queryKeys.sessions }),
+    onSettled: () => refetch(queryKeys.sessions),
   })
   return (
     <SectionCard id="sessions" title="Sessions">
-      <Text className="dimmed" size="sm">
+      <Dimmed>
         Where you are signed in. Revoke a session that you do not recognize, and change your password.
-      </Text>
+      </Dimmed>
       {end.error && <ErrorAlert error={end.error} />}
       <Loaded query={query} what="sessions">
         {(sessions) => (
@@ -69,15 +65,9 @@ function SessionItem({ session, isEnding, end }: SessionItemProps) {
       }
       action={
         !current && (
-          <Button
-            variant="default"
-            size="xs"
-            loading={isEnding}
-            onClick={end}
-            aria-label={`Revoke session: ${client}`}
-          >
+          <ItemButton label={`Revoke session: ${client}`} isPending={isEnding} onClick={end}>
             Revoke
-          </Button>
+          </ItemButton>
         )
       }
     >
@@ -94,23 +84,16 @@ function SessionItem({ session, isEnding, end }: SessionItemProps) {
 function EndAll({ close }: { close(): void }) {
   const api = useApi()
   const { leave } = useSession()
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.post('/users/me/sessions/end-all'),
-    onSuccess: leave,
-  })
   return (
     <ConfirmDialog
       title="Sign out everywhere?"
       button="Sign out everywhere"
       color="red"
-      isPending={isPending}
-      error={error}
-      confirm={mutate}
+      act={() => api.post('/users/me/sessions/end-all')}
+      show={leave}
       close={close}
     >
-      <Text size="sm">
-        Ends all of your sessions, this one included. Personal access tokens keep working.
-      </Text>
+      Ends all of your sessions, this one included. Personal access tokens keep working.
     </ConfirmDialog>
   )
 }

@@ -1,15 +1,13 @@
-import { Button, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Button } from '@mantine/core'
 import { useState } from 'react'
 import type { Data } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useAll, useApi, useRefetch } from '../api/queries.ts'
 import { useOrganizations, useProject } from '../scope/tree.ts'
-import { ConfirmChange } from '../ui/confirm-change.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { formatDate } from '../ui/format.ts'
-import { Item, ItemList } from '../ui/item-list.tsx'
+import { Item, ItemButton, ItemList } from '../ui/item-list.tsx'
 import { Loaded } from '../ui/page.tsx'
-import { SectionCard } from '../ui/parts.tsx'
+import { Dimmed, SectionCard } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 import { CreateTokenDialog } from './create-token-dialog.tsx'
 import { scopesLabel } from './token-input.ts'
@@ -17,18 +15,12 @@ import { scopesLabel } from './token-input.ts'
 type Token = Data<'get', '/users/personal-access-tokens'>[number]
 
 export function TokensSection() {
-  const api = useApi()
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<Token>()
-  const query = useQuery({
-    queryKey: queryKeys.personalTokens,
-    queryFn: ({ signal }) => api.all('/users/personal-access-tokens', { signal }),
-  })
+  const query = useAll(queryKeys.personalTokens, '/users/personal-access-tokens', {})
   return (
     <SectionCard id="tokens" title="Personal access tokens">
-      <Text className="dimmed" size="sm">
-        For scripts and CI. A token acts as you, within its scopes.
-      </Text>
+      <Dimmed>For scripts and CI. A token acts as you, within its scopes.</Dimmed>
       <Loaded query={query} what="tokens">
         {(tokens) => (
           <ItemList>
@@ -37,14 +29,9 @@ export function TokensSection() {
                 key={token.id}
                 title={token.name}
                 action={
-                  <Button
-                    variant="default"
-                    size="xs"
-                    onClick={() => setRevoking(token)}
-                    aria-label={`Revoke ${token.name}`}
-                  >
+                  <ItemButton label={`Revoke ${token.name}`} onClick={() => setRevoking(token)}>
                     Revoke
-                  </Button>
+                  </ItemButton>
                 }
               >
                 <TokenDetails token={token} />
@@ -68,26 +55,8 @@ function TokenDetails({ token }: { token: Token }) {
     <>
       <div>
         Scopes: {scopesLabel(scopes)}
-        {organization_ids && (
-          <>
-            {' · only '}
-            <Names>
-              {organization_ids.map((id) => (
-                <OrganizationName key={id} id={id} />
-              ))}
-            </Names>
-          </>
-        )}
-        {project_ids && (
-          <>
-            {' · only '}
-            <Names>
-              {project_ids.map((id) => (
-                <ProjectName key={id} id={id} />
-              ))}
-            </Names>
-          </>
-        )}
+        {organization_ids && <Only ids={organization_ids} Name={OrganizationName} />}
+        {project_ids && <Only ids={project_ids} Name={ProjectName} />}
       </div>
       <div>
         <Expiry at={expires_at} />
@@ -105,12 +74,13 @@ function TokenDetails({ token }: { token: Token }) {
   )
 }
 
-function Names({ children }: { children: React.ReactNode[] }) {
-  return children.map((name, index) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes
-    <span key={index}>
-      {index > 0 && ', '}
-      {name}
+type OnlyProps = { ids: number[]; Name(props: { id: number }): string }
+
+function Only({ ids, Name }: OnlyProps) {
+  return ids.map((id, index) => (
+    <span key={id}>
+      {index === 0 ? ' · only ' : ', '}
+      <Name id={id} />
     </span>
   ))
 }
@@ -136,17 +106,18 @@ function Expiry({ at }: { at: string | null }) {
 
 function Revoke({ token, close }: { token: Token; close(): void }) {
   const api = useApi()
+  const refetch = useRefetch()
   return (
-    <ConfirmChange
+    <ConfirmDialog
       title={`Revoke ${token.name}?`}
       button="Revoke"
       color="red"
       done={`Token ${token.name} revoked.`}
-      invalidates={queryKeys.personalTokens}
-      change={() => api.delete('/users/personal-access-tokens/{id}', { params: { path: { id: token.id } } })}
+      onDone={() => refetch(queryKeys.personalTokens)}
+      act={() => api.delete('/users/personal-access-tokens/{id}', { params: { path: { id: token.id } } })}
       close={close}
     >
       Anything that uses this token stops working immediately. It cannot be restored.
-    </ConfirmChange>
+    </ConfirmDialog>
   )
 }

@@ -1,14 +1,15 @@
 // The page that `url_web_permalink` leads to: what ran, how far it got, why it failed, and who was notified.
 import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
+import { Link } from 'wouter'
 import type { Action } from '../api/types.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
 import { logLinkHash } from '../log/log-link.ts'
 import { LogView } from '../log/log-view.tsx'
 import { useLogLink } from '../log/use-log-link.ts'
 import { type SubscribeToLogs, useStepLog } from '../log/use-step-log.ts'
-import { usePipelineNames } from '../pipelines/pipeline-names.ts'
-import { runTitle } from '../pipelines/run-title.ts'
+import { useBlockers } from '../pipelines/blockers.ts'
+import { runTitle, usePipelineNames } from '../pipelines/pipeline-names.ts'
 import { useSearch } from '../scope/scope.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
 import { logFileName } from '../ui/format.ts'
@@ -18,8 +19,7 @@ import { ActionDetails } from './action-details.tsx'
 import { ChangesSection } from './changes-section.tsx'
 import { NotificationsSection } from './notifications-section.tsx'
 import { RunControls } from './run-controls.tsx'
-import { StateText } from './state-text.tsx'
-import { findStep, type StepRef, selectStep, serverName } from './steps.ts'
+import { findStep, type StepRef, selectStep, serverName, stateSummary } from './steps.ts'
 import { Timeline } from './timeline.tsx'
 import { useAction } from './use-action.ts'
 
@@ -125,5 +125,33 @@ function StepLog({ action, selected, subscribeToLogs }: ActionProps & { selected
         hashOf={(range) => logLinkHash({ ...selected, ...range })}
       />
     </Section>
+  )
+}
+
+/** Why the run is in its status; while it waits, with links to the runs that it waits for. */
+function StateText({ action }: { action: Action }) {
+  const blockers = useBlockers({
+    environmentId: action.environment.id,
+    pipelineId: action.pipeline_id,
+    serverIds: action.targets.map((target) => target.resource_id),
+    reason: action.status === 'waiting' ? action.status_reason_code : null,
+  })
+  return (
+    <Text mb="md" className="wrap">
+      {stateSummary(action)}
+      {blockers.length > 0 && (
+        <>
+          {' '}
+          Running now:{' '}
+          {blockers.map((id, index) => (
+            <span key={id}>
+              {index > 0 && ', '}
+              <Link href={`/actions/${id}`}>#{id}</Link>
+            </span>
+          ))}
+          .
+        </>
+      )}
+    </Text>
   )
 }

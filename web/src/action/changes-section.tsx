@@ -1,23 +1,19 @@
 // What a deploy ships: commits and files since what was live, per server where servers differed.
-import { Alert, Stack, Table, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { Alert, Stack, Text } from '@mantine/core'
+import { queryKeys, useGet } from '../api/queries.ts'
 import type { Action, ReleaseComparison } from '../api/types.ts'
-import { DataTable, Section } from '../ui/parts.tsx'
+import { Dimmed, Section } from '../ui/parts.tsx'
 import { plural } from '../ui/status.ts'
+import { RowTable } from '../ui/table.tsx'
 import { changesSummary, comparisonTitle, omitted } from './changes.ts'
 
 const REFETCH_INTERVAL_MS = 4_000
 
 export function ChangesSection({ action }: { action: Action }) {
-  const api = useApi()
   const { id, type } = action
-  const { data } = useQuery({
-    queryKey: queryKeys.actionChanges(id),
+  const { data } = useGet(queryKeys.actionChanges(id), '/actions/{action_id}/changes', {
+    params: { path: { action_id: id } },
     enabled: type === 'deploy',
-    queryFn: ({ signal }) =>
-      api.get('/actions/{action_id}/changes', { params: { path: { action_id: id } }, signal }),
     refetchInterval: ({ state }) => (state.data?.state === 'pending' ? REFETCH_INTERVAL_MS : false),
   })
   if (!data || data.reason === 'not_a_deploy') return null
@@ -73,20 +69,16 @@ function ComparisonView({ comparison, isOnly }: { comparison: ReleaseComparison;
 function Commits({ commits }: { commits: NonNullable<ReleaseComparison['commits']> }) {
   return (
     <>
-      <DataTable columns={['Commit', 'Subject', 'Author']}>
-        {commits.items.map(({ sha, subject, author_name }) => (
-          <Table.Tr key={sha}>
-            <Table.Td>
-              <code>{sha.slice(0, 8)}</code>
-            </Table.Td>
-            <Table.Td className="wrap">{subject}</Table.Td>
-            <Table.Td>{author_name}</Table.Td>
-          </Table.Tr>
-        ))}
-      </DataTable>
-      <Text size="sm" className="dimmed">
-        {omitted(commits)}
-      </Text>
+      <RowTable
+        label="Commits"
+        rows={commits.items.map((commit) => ({ id: commit.sha, ...commit }))}
+        columns={[
+          ['Commit', undefined, ({ sha }) => <code>{sha.slice(0, 8)}</code>],
+          ['Subject', 'wrap', ({ subject }) => subject],
+          ['Author', undefined, ({ author_name }) => author_name],
+        ]}
+      />
+      <Dimmed>{omitted(commits)}</Dimmed>
     </>
   )
 }
@@ -102,9 +94,7 @@ function Files({ files }: { files: NonNullable<ReleaseComparison['files']> }) {
           </li>
         ))}
       </ul>
-      <Text size="sm" className="dimmed">
-        {omitted(files)}
-      </Text>
+      <Dimmed>{omitted(files)}</Dimmed>
     </>
   )
 }

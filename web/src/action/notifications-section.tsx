@@ -3,19 +3,16 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { GantryError } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
-import type { Action, HookRequestRecord } from '../api/types.ts'
+import { queryKeys, useAll, useApi, useGet } from '../api/queries.ts'
+import type { Action, ActionNotification, HookRequestRecord } from '../api/types.ts'
 import { groupDeliveries } from '../hooks/outgoing/deliveries.ts'
-import { DeliveryBadge } from '../hooks/outgoing/delivery-badge.tsx'
-import { DeliveryDrawer } from '../hooks/outgoing/delivery-drawer.tsx'
-import { RedeliverButton } from '../hooks/outgoing/redeliver-button.tsx'
+import { DeliveryBadge, DeliveryDrawer, RedeliverButton } from '../hooks/outgoing/delivery-drawer.tsx'
 import { hooksQuery } from '../pipelines/pipelines.ts'
-import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
+import { Section, StatusBadge } from '../ui/parts.tsx'
 import { outcomeLabel } from '../ui/status.ts'
+import { DataTable } from '../ui/table.tsx'
 import { Age, NextAttempt } from '../ui/time.tsx'
-import { notificationsSummary } from './notifications.ts'
-import { NotifiedHooks, useNotifications } from './notified-hooks.tsx'
+import { notificationsSummary, refetchInterval, remoteText, waitingText } from './notifications.ts'
 import { ReplayButton } from './replay-button.tsx'
 
 const REFETCH_INTERVAL_MS = 4_000
@@ -27,9 +24,8 @@ export function NotificationsSection({ action }: { action: Action }) {
   const api = useApi()
   const { id, completed_at, pipeline_id } = action
   const [opened, setOpened] = useState<string>()
-  const { data, error } = useQuery({
-    queryKey: queryKeys.actionHookRequests(id),
-    queryFn: ({ signal }) => api.all('/actions/{id}/hook-requests', { params: { path: { id } }, signal }),
+  const { data, error } = useAll(queryKeys.actionHookRequests(id), '/actions/{id}/hook-requests', {
+    params: { path: { id } },
     refetchInterval: ({ state }) => {
       const isRetrying = state.data?.some((request) => request.next_attempt_at !== null)
       const isRecent = completed_at === null || Date.now() - Date.parse(completed_at) < REFETCH_AFTER_END_MS
@@ -151,5 +147,42 @@ function RequestRow({ request, badge, attempts = 1, name, place, children }: Req
         </Group>
       </Table.Td>
     </Table.Tr>
+  )
+}
+
+// What each receiver knows about a run: one line per hook.
+function useNotifications({ id, completed_at }: Pick<Action, 'id' | 'completed_at'>) {
+  return useGet(queryKeys.actionNotifications(id), '/actions/{id}/notifications', {
+    params: { path: { id } },
+    refetchInterval: ({ state }) => refetchInterval(state.data, completed_at, Date.now()),
+  })
+}
+
+function NotifiedHooks({ notifications }: { notifications: readonly ActionNotification[] }) {
+  return (
+    <ul className="plain-list" aria-label="Receivers">
+      {notifications.map((notification) => (
+        <NotifiedHook key={notification.hook_id} notification={notification} />
+      ))}
+    </ul>
+  )
+}
+
+function NotifiedHook({ notification }: { notification: ActionNotification }) {
+  const { hook_id, hook_name, receiver, state, last_error, next_attempt_at } = notification
+  const remote = remoteText(notification)
+  const waiting = waitingText(notification)
+  return (
+    <li>
+      <Group gap="xs">
+        <DeliveryBadge state={state} />
+        <Link href={`/hooks/outgoing/${hook_id}`}>{hook_name}</Link>
+        {receiver && <span className="dimmed">{receiver}</span>}
+      </Group>
+      {remote && <div className="wrap">{remote}</div>}
+      {waiting && <div className="wrap">{waiting}</div>}
+      {last_error && <div className="dimmed wrap">{last_error}</div>}
+      {!waiting && next_attempt_at && <NextAttempt at={next_attempt_at} />}
+    </li>
   )
 }

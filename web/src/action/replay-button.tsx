@@ -1,4 +1,3 @@
-import { Text } from '@mantine/core'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import type { HookRequestRecord } from '../api/types.ts'
@@ -14,19 +13,7 @@ type ReplayButtonProps = { request: HookRequestRecord; hookName: string; scope: 
 export function ReplayButton({ request, hookName, scope }: ReplayButtonProps) {
   const [isOpen, setOpen] = useState(false)
   const [, navigate] = useLocation()
-  const { mutate, isPending, error } = useReplay(request)
-
-  function confirm(): void {
-    mutate(undefined, {
-      onSuccess({ action_id }) {
-        setOpen(false)
-        if (!action_id) return notify.done(`The call to ${hookName} was replayed. It started no run.`)
-        notify.done(`The call to ${hookName} was replayed as #${action_id}.`)
-        navigate(`/actions/${action_id}`)
-      },
-    })
-  }
-
+  const { mutateAsync } = useReplay(request)
   return (
     <>
       <GuardedButton
@@ -42,14 +29,16 @@ export function ReplayButton({ request, hookName, scope }: ReplayButtonProps) {
         <ConfirmDialog
           title="Replay this call?"
           button="Replay"
-          isPending={isPending}
-          error={error}
-          confirm={confirm}
+          act={mutateAsync}
+          onDone={(replayed) => {
+            const id = replayed?.action_id
+            if (!id) return notify.done(`The call to ${hookName} was replayed. It started no run.`)
+            notify.done(`The call to ${hookName} was replayed as #${id}.`)
+            navigate(`/actions/${id}`)
+          }}
           close={() => setOpen(false)}
         >
-          <Text size="sm">
-            Starts a new run with the variables of this call, read by the hook as it is now, in your name.
-          </Text>
+          Starts a new run with the variables of this call, read by the hook as it is now, in your name.
         </ConfirmDialog>
       )}
     </>

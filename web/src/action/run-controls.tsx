@@ -1,11 +1,8 @@
-import { Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { RotateCcw, Square, Undo2 } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { hasEnded } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Action } from '../api/types.ts'
 import { usePipeline } from '../pipelines/pipelines.ts'
 import { RollbackDialog } from '../pipelines/rollback-dialog.tsx'
@@ -61,7 +58,7 @@ export function RunControls({ action }: { action: Action }) {
             scope={scope}
             variant={one === 'cancel' ? 'outline' : 'default'}
             {...(one === 'cancel' && { color: 'red' })}
-            leftSection={<Icon size={16} strokeWidth={1.75} aria-hidden />}
+            icon={Icon}
             onClick={() => setCommand(one)}
           >
             {text}
@@ -98,37 +95,29 @@ type ConfirmationProps = {
 
 function Confirmation({ command, action, name, close }: ConfirmationProps) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const [, navigate] = useLocation()
   const announce = useAnnounceRun()
   const { text, ...texts } = CONFIRMATIONS[command]
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => {
-      const init = { params: { path: { id: action.id } }, body: {} }
-      return command === 'retry'
-        ? api.post('/actions/{id}/retry', init)
-        : api.post('/actions/{id}/cancel', init)
-    },
-    onSuccess(answer) {
-      close()
-      void queries.invalidateQueries({ queryKey: queryKeys.actions() })
-      void queries.invalidateQueries({ queryKey: queryKeys.action(action.id) })
-      if (command === 'cancel')
-        return notify.done(`${hasEnded(answer.status) ? 'Canceled' : 'Canceling'} ${name} #${action.id}`)
-      announce(answer, name)
-      navigate(`/actions/${answer.id}`)
-    },
-  })
+  function onDone(answer: Action | undefined): void {
+    if (!answer) return
+    void refetch(queryKeys.actions(), queryKeys.action(action.id))
+    if (command === 'cancel') {
+      notify.done(`${hasEnded(answer.status) ? 'Canceled' : 'Canceling'} ${name} #${action.id}`)
+      return
+    }
+    announce(answer, name)
+    navigate(`/actions/${answer.id}`)
+  }
   return (
     <ConfirmDialog
       {...texts}
       button={BUTTONS[command].text}
-      isPending={isPending}
-      error={error}
-      confirm={mutate}
+      act={() => api.post(`/actions/{id}/${command}`, { params: { path: { id: action.id } }, body: {} })}
+      onDone={onDone}
       close={close}
     >
-      <Text size="sm">{text}</Text>
+      {text}
     </ConfirmDialog>
   )
 }

@@ -1,9 +1,9 @@
 // One action, kept current: by its own stream while the page is visible, by the stream of all actions otherwise.
 import { useDocumentVisibility } from '@mantine/hooks'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { hasEnded } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
+import { queryKeys, useGet } from '../api/queries.ts'
 import { useServices } from '../api/services.ts'
 import { createEmitter, throttle } from '../api/signals.ts'
 import { openStream } from '../api/streams.ts'
@@ -12,14 +12,12 @@ import type { LogText } from '../api/types.ts'
 const REFETCH_INTERVAL_MS = 300
 
 export function useAction(id: string) {
-  const { api, actionEvents } = useServices()
+  const { actionEvents } = useServices()
   const queries = useQueryClient()
   const [logs] = useState(createEmitter<[LogText]>)
   const isVisible = useDocumentVisibility() === 'visible'
-  const query = useQuery({
-    queryKey: queryKeys.action(id),
-    queryFn: ({ signal }) =>
-      api.get('/actions/{action_id}', { params: { path: { action_id: id as unknown as number } }, signal }),
+  const query = useGet(queryKeys.action(id), '/actions/{action_id}', {
+    params: { path: { action_id: id as unknown as number } },
   })
   const isActive = query.data !== undefined && !hasEnded(query.data.status)
 

@@ -1,11 +1,12 @@
 import { Button, Kbd, NativeSelect, Paper, Table, Text } from '@mantine/core'
-import { type CSSProperties, type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
+import { type CSSProperties, memo, type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
+import { Link } from 'wouter'
 import { usePipelineNames } from '../pipelines/pipeline-names.ts'
 import { type UpdateSearch, useSearch } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
-import { Pager } from '../ui/parts.tsx'
-import { TableFrame } from '../ui/table-frame.tsx'
-import { ActionRow, COLUMNS } from './action-row.tsx'
+import { StatusBadge } from '../ui/parts.tsx'
+import { Pager, TableFrame } from '../ui/table.tsx'
+import { Age, Duration } from '../ui/time.tsx'
 import classes from './actions.module.css'
 import { FilterBar } from './filter-bar.tsx'
 import { isFiltered, NO_FILTERS, PAGE_SIZES, readFilters } from './filters.ts'
@@ -132,3 +133,47 @@ function moveFocus(list: HTMLElement | null, by: 1 | -1): void {
   const next = here === -1 ? (by === 1 ? 0 : links.length - 1) : here + by
   links[Math.min(Math.max(next, 0), links.length - 1)]?.focus()
 }
+
+const COLUMNS = ['Run', 'Status', 'Environment', 'Triggered by', 'Duration', 'Created']
+
+type ActionRowProps = { row: Row; pipelineName: string | undefined }
+
+/** Renders again only when its row changes; plain elements, because rows come and go several times a second. */
+const ActionRow = memo(function ActionRow({ row, pipelineName }: ActionRowProps) {
+  return (
+    <tr className={classes.row} data-action={row.id}>
+      <td>
+        <Link href={`/actions/${row.id}`} className={classes.link}>
+          <span className={classes.name}>{pipelineName ?? 'Run'}</span> <span>#{row.id}</span>
+        </Link>
+        <div className={`dimmed ${classes.details}`} title={row.message || undefined}>
+          <span className={row.hash ? classes.extra : undefined}>
+            {row.type} · {row.resource}
+            {row.ref && ` · ${row.ref}`}
+          </span>
+          {row.hash && (
+            <>
+              <span className={classes.extra}> · </span>
+              <code>{row.hash}</code>
+            </>
+          )}
+          {row.message && ` ${row.message}`}
+        </div>
+      </td>
+      <td>
+        <StatusBadge status={row.status} label={row.reason} />
+      </td>
+      <td>
+        {row.environment}
+        <div className="dimmed">{row.project}</div>
+      </td>
+      <td>{row.trigger}</td>
+      <td>
+        <Duration from={row.startedAt} to={row.completedAt} />
+      </td>
+      <td className="numeric dimmed">
+        <Age of={row.createdAt} />
+      </td>
+    </tr>
+  )
+})

@@ -98,29 +98,24 @@ function ActiveFilters({ filters, change }: Omit<FilterBarProps, 'ref'>) {
   const pipelineNames = useNamesOf('pipeline', pipeline)
   const resourceName = useNamesOf('application,server', resource)
   const people = usePeopleNames(user)
-  const isServer = resource.startsWith('server:')
+  const pills = [
+    { name: 'pipeline', label: 'Pipeline', value: pipeline, text: pipelineNames },
+    {
+      name: 'resource',
+      label: resource.startsWith('server:') ? 'Server' : 'Application',
+      value: resource,
+      text: resourceName,
+    },
+    { name: 'user', label: 'Person', value: user, text: people },
+    { name: 'hook', label: 'Hook', value: hook, text: 'one' },
+  ].filter(({ value }) => value !== '')
   return (
     <Group gap="xs" mb="sm">
-      {pipeline !== '' && (
-        <FilterPill label="Pipeline" remove={() => change({ pipeline: '' })}>
-          {pipelineNames}
+      {pills.map(({ name, label, text }) => (
+        <FilterPill key={name} label={label} remove={() => change({ [name]: '' })}>
+          {text}
         </FilterPill>
-      )}
-      {resource !== '' && (
-        <FilterPill label={isServer ? 'Server' : 'Application'} remove={() => change({ resource: '' })}>
-          {resourceName}
-        </FilterPill>
-      )}
-      {user !== '' && (
-        <FilterPill label="Person" remove={() => change({ user: '' })}>
-          {people}
-        </FilterPill>
-      )}
-      {hook !== '' && (
-        <FilterPill label="Hook" remove={() => change({ hook: '' })}>
-          one
-        </FilterPill>
-      )}
+      ))}
       <Button variant="subtle" size="compact-sm" onClick={() => change(NO_FILTERS)}>
         Clear
       </Button>

@@ -1,10 +1,9 @@
 // Filters by something that has a name: options to choose from, and the names of those in the URL.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useGet } from '../api/queries.ts'
 import type { NameEntry } from '../api/types.ts'
 import type { Scope } from '../scope/scope.ts'
-import { useOrganizationId } from '../scope/use-organization-id.ts'
+import { useOrganizationId } from '../scope/tree.ts'
 import { useSession } from '../session/session.ts'
 
 export type Option = { value: string; label: string; details: string }
@@ -22,14 +21,8 @@ export function withinScope({ organization, project, environment }: Scope): stri
 export type NameType = 'pipeline' | 'application,server'
 
 export function useNameOptions(type: NameType, scope: Scope, search: string, isOpen: boolean): Option[] {
-  const api = useApi()
   const query = { type, q: search.slice(0, 200), within: withinScope(scope), per_page: MAX_OPTIONS }
-  const { data } = useQuery({
-    ...CACHED,
-    queryKey: queryKeys.names(query),
-    enabled: isOpen,
-    queryFn: ({ signal }) => api.get('/names', { params: { query }, signal }),
-  })
+  const { data } = useGet(queryKeys.names(query), '/names', { params: { query }, ...CACHED, enabled: isOpen })
   return (data ?? []).map((entry) => ({
     value: type === 'pipeline' ? String(entry.id) : `${entry.type}:${entry.id}`,
     label: entry.name,
@@ -39,14 +32,12 @@ export function useNameOptions(type: NameType, scope: Scope, search: string, isO
 
 /** `value`: ids of pipelines, or one `application:5`. The number stands for what has no visible name. */
 export function useNamesOf(type: NameType, value: string): string {
-  const api = useApi()
   const [kind, ids] = type === 'pipeline' ? (['pipeline', value] as const) : splitResource(value)
   const query = { type: kind, 'filter[id]': ids }
-  const { data } = useQuery({
+  const { data } = useGet(queryKeys.names(query), '/names', {
+    params: { query },
     ...CACHED,
-    queryKey: queryKeys.names(query),
     enabled: value !== '',
-    queryFn: ({ signal }) => api.get('/names', { params: { query }, signal }),
   })
   return namesOf(ids, data)
 }
@@ -66,17 +57,14 @@ export function namesOf(ids: string, entries: Pick<NameEntry, 'id' | 'name'>[] |
 
 /** The members of the selected organization, as far as the person may see them; the person first. */
 export function usePeopleOptions(search: string, isOpen: boolean): Option[] {
-  const api = useApi()
   const { user } = useSession()
   const id = useOrganizationId()
   const query = { 'filter[name]': search.slice(0, 200) || undefined, per_page: MAX_OPTIONS }
-  const { data } = useQuery({
+  const { data } = useGet(queryKeys.people(id, search), '/organizations/{id}/members', {
+    params: { path: { id: id! }, query },
     ...CACHED,
-    queryKey: queryKeys.people(id, search),
     enabled: isOpen && id !== undefined,
     retry: false,
-    queryFn: ({ signal }) =>
-      api.get('/organizations/{id}/members', { params: { path: { id: id! }, query }, signal }),
   })
   const others = (data ?? []).filter((member) => member.user_id !== user.id).map((member) => member.user)
   return [

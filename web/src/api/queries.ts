@@ -1,7 +1,16 @@
-// TanStack Query: its client, every query key, and how several queries become one.
-import { QueryClient, type UseQueryResult } from '@tanstack/react-query'
-import { GantryError, UnreachableError } from '#client/index.ts'
-import type { Scope } from '../scope/scope.ts'
+// TanStack Query: every query key, how pages read the API, and how several queries become one.
+import {
+  type QueryKey,
+  type UseQueryOptions,
+  type UseQueryResult,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query'
+import { useEffect } from 'react'
+import type { Data, GetInit, GetPath, Item, Page } from '#client/index.ts'
+import type { Api } from './api.ts'
+import { useServices } from './services.ts'
+import { throttle } from './signals.ts'
 
 type Id = string | number
 
@@ -17,7 +26,7 @@ export const queryKeys = {
   personalTokens: ['personal-tokens'],
   identities: ['identities'],
   setup: (...parts: unknown[]) => ['setup', ...parts],
-  overview: (scope?: Scope) => (scope ? ['overview', scope] : ['overview']),
+  overview: (scope?: object) => (scope ? ['overview', scope] : ['overview']),
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),
   action: (id: Id) => ['action', String(id)],
@@ -81,21 +90,71 @@ export const queryKeys = {
   auditPeople: (organizationId: Id | null) => ['audit-people', organizationId],
 } as const
 
-export function createQueryClient(): QueryClient {
-  return new QueryClient({
-    defaultOptions: {
-      queries: {
-        staleTime: 5_000,
-        refetchOnReconnect: 'always',
-        // An outage is retried for as long as it lasts; an error response is final.
-        retry: (failures, error) =>
-          error instanceof UnreachableError || (failures < 1 && !(error instanceof GantryError)),
-        retryDelay: 300,
-      },
-      // A run must not start later than its person believes: no mutation waits for the connection.
-      mutations: { networkMode: 'always', retry: false },
-    },
-  })
+export const useApi = (): Api => useServices().api
+
+type Options<Read, Shown> = Omit<UseQueryOptions<Read, Error, Shown>, 'queryKey' | 'queryFn'>
+/** The parameters of the request, and options of the query. */
+type ReadInit<Path extends GetPath, Read, Shown> = GetInit<Path> & Options<Read, Shown>
+
+/** What `GET` returns at a path. */
+export function useGet<Path extends GetPath, Shown = Data<'get', Path>>(
+  queryKey: QueryKey,
+  path: Path,
+  init: ReadInit<Path, Data<'get', Path>, Shown>,
+) {
+  return useRead<Data<'get', Path>, Shown>(queryKey, init, (api, given) => api.get(path, given))
+}
+
+/** Every item of a list. */
+export function useAll<Path extends GetPath, Shown = Item<Path>[]>(
+  queryKey: QueryKey,
+  path: Path,
+  init: ReadInit<Path, Item<Path>[], Shown>,
+) {
+  return useRead<Item<Path>[], Shown>(queryKey, init, (api, given) => api.all(path, given))
+}
+
+/** One page of a list. */
+export function usePage<Path extends GetPath, Shown = Page<Item<Path>>>(
+  queryKey: QueryKey,
+  path: Path,
+  init: ReadInit<Path, Page<Item<Path>>, Shown>,
+) {
+  return useRead<Page<Item<Path>>, Shown>(queryKey, init, (api, given) => api.page(path, given))
+}
+
+function useRead<Read, Shown>(
+  queryKey: QueryKey,
+  init: Options<Read, Shown> & { params?: unknown },
+  read: (api: Api, given: never) => Promise<Read>,
+) {
+  const api = useApi()
+  const { params, ...options } = init
+  const queryFn = ({ signal }: { signal: AbortSignal }) => read(api, { params, signal } as never)
+  return useQuery<Read, Error, Shown>({ ...options, queryKey, queryFn })
+}
+
+/** Returns what loads these queries again, wherever they are shown. */
+export function useRefetch(): (...queryKeys: QueryKey[]) => Promise<void> {
+  const queries = useQueryClient()
+  return async (...queryKeys) => {
+    await Promise.all(queryKeys.map((queryKey) => queries.invalidateQueries({ queryKey })))
+  }
+}
+
+/** Refetches these queries when actions change, at most once in `everyMs`. */
+export function useRefetchOnActionEvents(queryKey: QueryKey, everyMs: number): void {
+  const { actionEvents } = useServices()
+  const queries = useQueryClient()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: callers pass constant keys
+  useEffect(() => {
+    const refetch = throttle(() => void queries.invalidateQueries({ queryKey }), everyMs)
+    const unsubscribe = actionEvents.subscribe({ onEvents: refetch, onGap: refetch })
+    return () => {
+      refetch.cancel()
+      unsubscribe()
+    }
+  }, [actionEvents, queries])
 }
 
 /** What pages need of a query, or of several. */

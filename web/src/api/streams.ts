@@ -1,7 +1,6 @@
 // Server-sent events. Browsers allow six connections per origin, so all tabs share one stream of action events: the
 // tab that holds the lock reads it and broadcasts. Without locks (plain HTTP from another machine) each tab reads
 // its own.
-
 import { createEmitter, throttle } from './signals.ts'
 import type { ActionMove } from './types.ts'
 

@@ -1,18 +1,16 @@
-import { Text, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import { Link, useLocation } from 'wouter'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import { useCredentials } from '../credentials/credentials.ts'
 import { healthField } from '../pipelines/health-check-input.ts'
+import { AddDialog, type ChosenEnvironment } from '../scope/add-dialog.tsx'
 import type { EnvironmentChoice } from '../scope/environment-choice.ts'
-import { EnvironmentField } from '../scope/environment-field.tsx'
-import { useEnvironmentChoice } from '../scope/use-environment-choice.ts'
 import { useInventoryChanged, useServers } from '../servers/servers.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
-import { Loading } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { AdvancedFields, CommandFields, HealthFields, ServersField } from './application-fields.tsx'
 import {
   APPLICATION_LABELS,
@@ -24,37 +22,19 @@ import {
 } from './application-input.ts'
 import { RepositoryFields } from './repository-fields.tsx'
 
-type AddApplicationDialogProps = {
-  /** Otherwise that of the scope, or the first one. */
-  environmentId?: number | undefined
-  close(): void
-}
+type AddApplicationDialogProps = { environmentId?: number | undefined; close(): void }
 
 export function AddApplicationDialog({ environmentId, close }: AddApplicationDialogProps) {
-  const { choices, choice, reason, setChosen } = useEnvironmentChoice('application:add', environmentId)
-  if (!choices || !choice)
-    return (
-      <Dialog title="Add application" close={close} size="lg">
-        {choices ? (
-          <Text>There is no environment that you can add an application to.</Text>
-        ) : (
-          <Loading what="environments" />
-        )}
-      </Dialog>
-    )
-  const given = { choices, choice, reason, close }
-  return <AddApplicationForm {...given} choose={setChosen} />
+  return (
+    <AddDialog type="application" environmentId={environmentId} close={close}>
+      {(chosen) => <AddApplicationForm {...chosen} close={close} />}
+    </AddDialog>
+  )
 }
 
-type AddApplicationFormProps = {
-  choices: EnvironmentChoice[]
-  choice: EnvironmentChoice
-  reason: string | undefined
-  choose(environment: number): void
-  close(): void
-}
+type AddApplicationFormProps = ChosenEnvironment & { close(): void }
 
-function AddApplicationForm({ choices, choice, reason, choose, close }: AddApplicationFormProps) {
+function AddApplicationForm({ choice, reason, environmentField, close }: AddApplicationFormProps) {
   const api = useApi()
   const changed = useInventoryChanged()
   const [, navigate] = useLocation()
@@ -75,7 +55,7 @@ function AddApplicationForm({ choices, choice, reason, choose, close }: AddAppli
       navigate(`/applications/${id}`)
     },
   })
-  useForgetForeign(form, choice)
+  useDropUnknownRefs(form, choice)
   return (
     <FormDialog
       title="Add application"
@@ -85,36 +65,31 @@ function AddApplicationForm({ choices, choice, reason, choose, close }: AddAppli
       reason={reason}
       close={close}
     >
-      <EnvironmentField
-        choices={choices}
-        choice={choice}
-        onChange={(environment) => {
-          // Servers belong to one environment, credentials to one organization.
-          form.set('linked_resources', [])
-          form.set('credential_id', '')
-          choose(environment)
-        }}
-      />
+      {environmentField(() => {
+        // Servers belong to one environment, credentials to one organization.
+        form.set('linked_resources', [])
+        form.set('credential_id', '')
+      })}
       <RepositoryFields
         form={form}
         organizationId={choice.organization}
         projectId={choice.project}
         environmentId={choice.environment}
       />
-      <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />
+      <TextInput label="Name" {...form.field('name')} />
       <ServersField form={form} servers={servers} />
       <CommandFields form={form} />
       <HealthFields form={form} />
       <AdvancedFields form={form} />
-      <Text size="sm" className="dimmed">
+      <Dimmed>
         With a pipeline and a hook as well: <Link href="/new">set it up step by step</Link>
-      </Text>
+      </Dimmed>
     </FormDialog>
   )
 }
 
 /** A draft may come from another environment, with servers and a credential that this one does not have. */
-function useForgetForeign(form: RecordForm<ApplicationValues>, choice: EnvironmentChoice): void {
+function useDropUnknownRefs(form: RecordForm<ApplicationValues>, choice: EnvironmentChoice): void {
   const { data: servers } = useServers(choice.environment)
   const { data: credentials, isError } = useCredentials(choice.organization)
   const isDone = useRef(false)

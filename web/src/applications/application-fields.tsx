@@ -1,9 +1,10 @@
 // The inputs of an application besides its repository.
-import { Checkbox, NativeSelect, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Checkbox, NativeSelect, NumberInput, Stack, Textarea, TextInput } from '@mantine/core'
 import { HealthCheckFields } from '../pipelines/health-check-fields.tsx'
 import { HEALTH_LABELS } from '../pipelines/health-check-input.ts'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { MoreOptions } from '../ui/more-options.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { type ApplicationValues, SUBMODULES } from './application-input.ts'
 
 type FieldsProps = { form: RecordForm<ApplicationValues> }
@@ -16,7 +17,6 @@ export function CommandFields({ form }: FieldsProps) {
         description="Runs in every new release, on the server"
         rows={2}
         className="code-input"
-        spellCheck={false}
         {...form.field('install_dependencies_command')}
       />
       <Textarea
@@ -24,7 +24,6 @@ export function CommandFields({ form }: FieldsProps) {
         description="Runs after the install command"
         rows={2}
         className="code-input"
-        spellCheck={false}
         {...form.field('build_command')}
       />
     </>
@@ -59,8 +58,6 @@ export function AdvancedFields({ form }: FieldsProps) {
       <TextInput
         label="Folder (optional)"
         description="Deploys only this folder of the repository: apps/shop"
-        autoComplete="off"
-        spellCheck={false}
         {...form.field('root_directory')}
       />
       <Textarea
@@ -68,7 +65,6 @@ export function AdvancedFields({ form }: FieldsProps) {
         description="Kept across releases, one per line: storage/ is a folder, .env a file"
         rows={3}
         className="code-input"
-        spellCheck={false}
         {...form.field('shared_paths')}
       />
       <NumberInput
@@ -76,7 +72,6 @@ export function AdvancedFields({ form }: FieldsProps) {
         description="On each server, so that you can roll back to them"
         min={1}
         max={100}
-        allowDecimal={false}
         {...form.field('deployments_keep')}
       />
       <NativeSelect
@@ -85,9 +80,9 @@ export function AdvancedFields({ form }: FieldsProps) {
         data={Object.entries(SUBMODULES).map(([value, label]) => ({ value, label }))}
         {...form.field('submodules')}
       />
-      <TextInput label="Language (optional)" autoComplete="off" {...form.field('programming_language')} />
-      <TextInput label="Framework (optional)" autoComplete="off" {...form.field('framework')} />
-      <TextInput label="Engine version (optional)" autoComplete="off" {...form.field('engine_version')} />
+      <TextInput label="Language (optional)" {...form.field('programming_language')} />
+      <TextInput label="Framework (optional)" {...form.field('framework')} />
+      <TextInput label="Engine version (optional)" {...form.field('engine_version')} />
     </MoreOptions>
   )
 }
@@ -109,9 +104,7 @@ export function ServersField({ form, servers }: ServersFieldProps) {
           <Checkbox key={id} value={String(id)} label={<span className="wrap">{name}</span>} />
         ))}
         {servers?.length === 0 && (
-          <Text size="sm" className="dimmed">
-            This environment has no servers yet. You can link them later.
-          </Text>
+          <Dimmed>This environment has no servers yet. You can link them later.</Dimmed>
         )}
       </Stack>
     </Checkbox.Group>

@@ -1,13 +1,12 @@
-import { Table } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { combineQueries } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { combineQueries, useApi } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
 import { hooksQuery } from '../pipelines/pipelines.ts'
 import { useResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { Loaded } from '../ui/page.tsx'
-import { DataTable, HookBadge, Section } from '../ui/parts.tsx'
+import { HookBadge, Section } from '../ui/parts.tsx'
+import { RowTable } from '../ui/table.tsx'
 
 /** The hooks of all pipelines of an application. */
 export function ApplicationHooks({ applicationId }: { applicationId: number }) {
@@ -31,26 +30,28 @@ function PipelineHooks({ pipelines }: { pipelines: Pipeline[] }) {
     <Loaded query={query} what="hooks">
       {(lists) => {
         const rows = lists.flatMap((hooks, index) =>
-          hooks.map((hook) => ({ hook, pipeline: pipelines[index]! })),
+          hooks.map((hook) => ({ id: hook.id, hook, pipeline: pipelines[index]! })),
         )
-        if (rows.length === 0) return <span className="dimmed">No hooks yet</span>
         return (
-          <DataTable columns={['Name', 'Direction', 'Pipeline', 'State']} aria-label="Hooks">
-            {rows.map(({ hook, pipeline }) => (
-              <Table.Tr key={hook.id}>
-                <Table.Td className="wrap name-cell">
-                  <Link href={`/hooks/${hook.type}/${hook.id}`}>{hook.name}</Link>
-                </Table.Td>
-                <Table.Td className="dimmed">
-                  {hook.type === 'incoming' ? 'Incoming: starts runs' : 'Outgoing: reports runs'}
-                </Table.Td>
-                <Table.Td className="wrap dimmed">{pipeline.name}</Table.Td>
-                <Table.Td>
-                  <HookBadge hook={hook} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </DataTable>
+          <RowTable
+            label="Hooks"
+            rows={rows}
+            columns={[
+              [
+                'Name',
+                'wrap name-cell',
+                ({ hook: { type, id, name } }) => <Link href={`/hooks/${type}/${id}`}>{name}</Link>,
+              ],
+              [
+                'Direction',
+                'dimmed',
+                ({ hook }) => (hook.type === 'incoming' ? 'Incoming: starts runs' : 'Outgoing: reports runs'),
+              ],
+              ['Pipeline', 'wrap dimmed', ({ pipeline }) => pipeline.name],
+              ['State', undefined, ({ hook }) => <HookBadge hook={hook} />],
+            ]}
+            empty={<span className="dimmed">No hooks yet</span>}
+          />
         )
       }}
     </Loaded>

@@ -1,13 +1,14 @@
 import { Code, DataList } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import { healthText } from '../pipelines/health-check-input.ts'
 import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { scopeSearch } from '../scope/scope.ts'
 import { useResourceScope } from '../scope/tree.ts'
-import { useInventoryChanged } from '../servers/servers.ts'
+import { connectionOf } from '../servers/server-input.ts'
+import { useInventoryChanged, useServers } from '../servers/servers.ts'
+import type { PermissionScope } from '../session/permissions.ts'
 import { useVersioned } from '../ui/form/versioned.ts'
 import { Loaded } from '../ui/page.tsx'
 import { Fact, SectionCard } from '../ui/parts.tsx'
@@ -16,8 +17,8 @@ import { EditAndRemove, ResourceHeader } from '../ui/resource-header.tsx'
 import { Age } from '../ui/time.tsx'
 import { ApplicationHooks } from './application-hooks.tsx'
 import { type ApplicationRecord, SUBMODULES } from './application-input.ts'
-import { ApplicationServers } from './application-servers.tsx'
 import { EditApplicationDialog } from './edit-application-dialog.tsx'
+import { type LinkedRow, Links } from './links.tsx'
 import { Releases } from './releases.tsx'
 import { ServerReleases } from './server-releases.tsx'
 import { VariablesSection } from './variables/variables-section.tsx'
@@ -133,5 +134,32 @@ function Command({ text }: { text: string | null }) {
     <Code block mah="8rem" tabIndex={0} aria-label="Command">
       {text}
     </Code>
+  )
+}
+
+type ApplicationServersProps = { application: ApplicationRecord; scope: PermissionScope | undefined }
+
+/** The servers that an application is deployed to. */
+function ApplicationServers({ application, scope }: ApplicationServersProps) {
+  const api = useApi()
+  const { data } = useServers(application.environment_id)
+  const isLinked = new Set(application.linked_resources.map(({ resource_id }) => resource_id))
+  const rows = (data ?? []).map(
+    (server): LinkedRow => ({ id: server.id, name: server.name, detail: connectionOf(server) }),
+  )
+  const pathTo = (id: number) => ({ params: { path: { id: application.id, child_id: id } } })
+  return (
+    <Links
+      type="server"
+      title="Servers"
+      name={application.name}
+      linked={rows.filter(({ id }) => isLinked.has(id))}
+      others={rows.filter(({ id }) => !isLinked.has(id))}
+      permission="application:edit"
+      scope={scope}
+      empty="It is not deployed anywhere yet"
+      link={(id) => api.put('/resource-links/application/{id}/server/{child_id}', pathTo(id))}
+      unlink={(id) => api.delete('/resource-links/application/{id}/server/{child_id}', pathTo(id))}
+    />
   )
 }

@@ -1,17 +1,14 @@
-import { Table } from '@mantine/core'
 import { AppWindow, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import type { Environment } from '../api/types.ts'
 import { EachEnvironment } from '../scope/each-environment.tsx'
-import { LatestRun } from '../scope/latest-run.tsx'
-import { useLatestRuns } from '../scope/latest-runs.ts'
+import { LatestRun, useLatestRuns } from '../scope/latest-run.tsx'
 import { useAnyPermission } from '../session/permissions.ts'
-import { EmptyState } from '../ui/empty-state.tsx'
 import { GuardedButton, ReasonedButton } from '../ui/guarded-button.tsx'
-import { Loaded, PageHeader } from '../ui/page.tsx'
-import { DataTable } from '../ui/parts.tsx'
+import { EmptyState, Loaded, PageHeader } from '../ui/page.tsx'
 import { plural } from '../ui/status.ts'
+import { RowTable } from '../ui/table.tsx'
 import { AddApplicationDialog } from './add-application-dialog.tsx'
 import { useApplications } from './applications.ts'
 
@@ -23,11 +20,7 @@ export default function ApplicationsPage() {
   return (
     <>
       <PageHeader title="Applications">
-        <ReasonedButton
-          reason={allowed ? undefined : reason}
-          leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
-          onClick={() => setAdding({})}
-        >
+        <ReasonedButton reason={allowed ? undefined : reason} icon={Plus} onClick={() => setAdding({})}>
           Add application
         </ReasonedButton>
       </PageHeader>
@@ -50,44 +43,38 @@ function EnvironmentApplications({ environment, add }: { environment: Environmen
   const scope = { organization: project.organization.id, project: project.id, environment: environment.id }
   return (
     <Loaded query={useApplications(environment.id)} what="applications">
-      {(applications) =>
-        applications.length === 0 ? (
-          <EmptyState
-            icon={AppWindow}
-            title="No applications yet"
-            isCompact
-            action={
-              <GuardedButton variant="default" permission="application:add" scope={scope} onClick={add}>
-                Add application
-              </GuardedButton>
-            }
-          >
-            An application is a repository and the servers that it is deployed to.
-          </EmptyState>
-        ) : (
-          <DataTable
-            columns={['Name', 'Repository', 'Branch', 'Servers', 'Last run']}
-            aria-label={`Applications of ${project.name} / ${environment.name}`}
-            highlightOnHover
-          >
-            {applications.map((application) => (
-              <Table.Tr key={application.id}>
-                <Table.Td className="wrap name-cell">
-                  <Link href={`/applications/${application.id}`}>{application.name}</Link>
-                </Table.Td>
-                <Table.Td className="wrap dimmed">{application.repository}</Table.Td>
-                <Table.Td className="wrap dimmed">{application.default_branch}</Table.Td>
-                <Table.Td className="numeric dimmed">
-                  {plural(application.linked_resources.length, 'server')}
-                </Table.Td>
-                <Table.Td className="status-cell">
-                  <LatestRun run={runs?.get(application.id) ?? application.last_deployments.latest} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </DataTable>
-        )
-      }
+      {(applications) => (
+        <RowTable
+          label={`Applications of ${project.name} / ${environment.name}`}
+          rows={applications}
+          highlightOnHover
+          columns={[
+            ['Name', 'wrap name-cell', ({ id, name }) => <Link href={`/applications/${id}`}>{name}</Link>],
+            ['Repository', 'wrap dimmed', ({ repository }) => repository],
+            ['Branch', 'wrap dimmed', ({ default_branch }) => default_branch],
+            ['Servers', 'numeric dimmed', (one) => plural(one.linked_resources.length, 'server')],
+            [
+              'Last run',
+              'status-cell',
+              (one) => <LatestRun run={runs?.get(one.id) ?? one.last_deployments.latest} />,
+            ],
+          ]}
+          empty={
+            <EmptyState
+              icon={AppWindow}
+              title="No applications yet"
+              isCompact
+              action={
+                <GuardedButton variant="default" permission="application:add" scope={scope} onClick={add}>
+                  Add application
+                </GuardedButton>
+              }
+            >
+              An application is a repository and the servers that it is deployed to.
+            </EmptyState>
+          }
+        />
+      )}
     </Loaded>
   )
 }

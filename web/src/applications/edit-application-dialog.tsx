@@ -1,9 +1,9 @@
 import { TextInput } from '@mantine/core'
-import { useApi } from '../api/services.ts'
 import { healthField } from '../pipelines/health-check-input.ts'
 import { useInventoryChanged } from '../servers/servers.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { useStored } from '../ui/form/versioned.ts'
 import { notify } from '../ui/notify.ts'
 import { AdvancedFields, CommandFields, HealthFields } from './application-fields.tsx'
 import {
@@ -24,7 +24,6 @@ type EditApplicationDialogProps = {
 
 export function EditApplicationDialog(props: EditApplicationDialogProps) {
   const { application, version, organizationId, close } = props
-  const api = useApi()
   const changed = useInventoryChanged()
   const { id } = application
   const form = useRecordForm<ApplicationValues, ApplicationRecord>({
@@ -32,15 +31,9 @@ export function EditApplicationDialog(props: EditApplicationDialogProps) {
     initial: applicationValues(application),
     version,
     fields: healthField,
-    save: (values, ifMatch, base) =>
-      api.put('/applications/{id}', {
-        params: { path: { id }, header: { 'If-Match': ifMatch } },
-        body: applicationChange(base, values),
-      }),
-    async reload() {
-      const { data, etag } = await api.getVersioned('/applications/{id}', { params: { path: { id } } })
-      return { values: applicationValues(data), version: etag }
-    },
+    ...useStored('/applications/{id}', { path: { id } }, applicationValues, (values, base) =>
+      applicationChange(base, values),
+    ),
     onSaved({ name }) {
       close()
       notify.done(`Application ${name} saved.`)
@@ -58,7 +51,7 @@ export function EditApplicationDialog(props: EditApplicationDialogProps) {
       needs={{ permission: 'application:edit', scope }}
       close={close}
     >
-      <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />
+      <TextInput label="Name" {...form.field('name')} />
       <RepositoryFields
         form={form}
         organizationId={organizationId}

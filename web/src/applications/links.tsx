@@ -1,5 +1,5 @@
 // Which applications are deployed to which servers: the same link, shown on the pages of both.
-import { Group, NativeSelect, Table } from '@mantine/core'
+import { Group, NativeSelect } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Link2 } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
@@ -7,10 +7,11 @@ import { Link } from 'wouter'
 import { useInventoryChanged } from '../servers/servers.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { EmptyState } from '../ui/empty-state.tsx'
 import { GuardedButton } from '../ui/guarded-button.tsx'
 import { notify } from '../ui/notify.ts'
-import { DataTable, Section } from '../ui/parts.tsx'
+import { EmptyState } from '../ui/page.tsx'
+import { Section } from '../ui/parts.tsx'
+import { RowTable } from '../ui/table.tsx'
 
 export type LinkedRow = { id: number; name: string; detail: ReactNode }
 
@@ -48,32 +49,32 @@ export function Links(props: LinksProps) {
   const selected = others.find(({ id }) => String(id) === chosen) ?? others[0]
   return (
     <Section id={`${type}s`} title={title}>
-      {linked.length === 0 && <EmptyState icon={Link2} title={empty} />}
-      {linked.length > 0 && (
-        <DataTable columns={['Name', 'Details', '']} aria-label={title}>
-          {linked.map((row) => (
-            <Table.Tr key={row.id}>
-              <Table.Td className="wrap name-cell">
-                <Link href={`/${type}s/${row.id}`}>{row.name}</Link>
-              </Table.Td>
-              <Table.Td className="wrap dimmed">{row.detail}</Table.Td>
-              <Table.Td ta="right">
-                <GuardedButton
-                  size="compact-sm"
-                  variant="subtle"
-                  color="red"
-                  permission={permission}
-                  scope={scope}
-                  onClick={() => setLeaving(row)}
-                  aria-label={`Unlink ${row.name}`}
-                >
-                  Unlink
-                </GuardedButton>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </DataTable>
-      )}
+      <RowTable
+        label={title}
+        rows={linked}
+        columns={[
+          ['Name', 'wrap name-cell', ({ id, name }) => <Link href={`/${type}s/${id}`}>{name}</Link>],
+          ['Details', 'wrap dimmed', ({ detail }) => detail],
+          [
+            '',
+            'end-cell',
+            (row) => (
+              <GuardedButton
+                size="compact-sm"
+                variant="subtle"
+                color="red"
+                permission={permission}
+                scope={scope}
+                onClick={() => setLeaving(row)}
+                aria-label={`Unlink ${row.name}`}
+              >
+                Unlink
+              </GuardedButton>
+            ),
+          ],
+        ]}
+        empty={<EmptyState icon={Link2} title={empty} />}
+      />
       {selected && (
         <Group gap="xs" mt="sm" align="flex-end">
           <NativeSelect
@@ -110,22 +111,14 @@ type UnlinkDialogProps = { row: LinkedRow; what: string; unlink(): Promise<unkno
 
 function UnlinkDialog({ row, what, unlink, close }: UnlinkDialogProps) {
   const changed = useInventoryChanged()
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: unlink,
-    async onSuccess() {
-      close()
-      await changed()
-      notify.done(`${row.name} unlinked.`)
-    },
-  })
   return (
     <ConfirmDialog
       title={`Unlink ${row.name}?`}
       button="Unlink"
       color="red"
-      isPending={isPending}
-      error={error}
-      confirm={mutate}
+      act={unlink}
+      done={`${row.name} unlinked.`}
+      onDone={changed}
       close={close}
     >
       Runs no longer deploy {what}. What was deployed stays there.

@@ -1,11 +1,12 @@
-import { DataList } from '@mantine/core'
+import { Alert, DataList } from '@mantine/core'
 import { Link } from 'wouter'
+import type { LiveRelease } from '../api/types.ts'
 import { safeUrl } from '../ui/format.ts'
 import { Fact, SectionCard, StatusBadge } from '../ui/parts.tsx'
+import { plural } from '../ui/status.ts'
 import { Age } from '../ui/time.tsx'
 import type { ApplicationRecord } from './application-input.ts'
 import { useUnknownServers } from './server-releases.ts'
-import { UnknownServers } from './unknown-servers.tsx'
 
 type Deployment = NonNullable<ApplicationRecord['last_deployments']['live']>
 
@@ -72,6 +73,45 @@ function Release({ deployment }: { deployment: Deployment }) {
           <Age of={deployment.created_at} />
         </span>
       </Fact>
+    </>
+  )
+}
+
+/** Says where it is not known what is live, and what may be. */
+function UnknownServers({ servers }: { servers: readonly LiveRelease[] }) {
+  return (
+    <Alert color="orange" title={`Unknown on ${plural(servers.length, 'server')}`} mb="sm">
+      <ul className="plain-list">
+        {servers.map((one, index) => (
+          <li key={one.server?.id ?? index}>
+            <UnknownServer {...one} />
+          </li>
+        ))}
+      </ul>
+      Gantry keeps asking. A new deploy settles it, too.
+    </Alert>
+  )
+}
+
+function UnknownServer({ server, last_known, candidate, unknown_reason, unknown_since }: LiveRelease) {
+  const names = [last_known, candidate].flatMap((one) => one?.release_name ?? [])
+  return (
+    <>
+      <b>{server?.name ?? 'A server'}</b>
+      {names.length > 0 && (
+        <>
+          {': '}
+          {names.map((name, index) => (
+            <span key={name}>
+              {index > 0 && ' or '}
+              <code>{name}</code>
+            </span>
+          ))}
+        </>
+      )}
+      <div className="dimmed wrap">
+        {unknown_reason} {unknown_since && <Age of={unknown_since} />}
+      </div>
     </>
   )
 }

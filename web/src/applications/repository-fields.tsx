@@ -1,6 +1,9 @@
 // Where an application comes from: repository, credential, branch. Gantry looks at the repository and fills in the rest.
 import { Alert, Autocomplete, Group, Loader, Stack, Text, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
 import { ScanSearch } from 'lucide-react'
+import { useRef, useState } from 'react'
+import { useApi } from '../api/queries.ts'
 import { CredentialField } from '../credentials/credential-field.tsx'
 import { providerOf, SOURCE_PROVIDERS } from '../credentials/credential-input.ts'
 import { usePermission } from '../session/permissions.ts'
@@ -8,8 +11,7 @@ import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { ReasonedButton } from '../ui/guarded-button.tsx'
 import { ErrorAlert } from '../ui/page.tsx'
 import { plural } from '../ui/status.ts'
-import type { ApplicationValues, Inspection } from './application-input.ts'
-import { useInspection } from './use-inspection.ts'
+import { type ApplicationValues, type Inspection, withDetected } from './application-input.ts'
 
 const AFTER_PRESS_MS = 200
 
@@ -34,8 +36,6 @@ export function RepositoryFields({ form, organizationId, projectId, environmentI
           placeholder="https://github.com/acme/shop.git"
           type="text"
           inputMode="url"
-          autoComplete="off"
-          spellCheck={false}
           data-autofocus
           {...form.field('repository')}
           onBlur={() => {
@@ -48,7 +48,7 @@ export function RepositoryFields({ form, organizationId, projectId, environmentI
           variant="default"
           reason={allowed ? (repository.trim() === '' ? 'Enter the repository first.' : undefined) : reason}
           loading={isPending}
-          leftSection={<ScanSearch size={16} strokeWidth={1.75} aria-hidden="true" />}
+          icon={ScanSearch}
           onClick={() => inspect({ repository, credential_id }, { isRepeated: true })}
         >
           Inspect
@@ -108,4 +108,52 @@ function InspectionResult({ found }: { found: Inspection }) {
       {found.problem !== null && <>. {found.message}</>}
     </Alert>
   )
+}
+
+/** The input that has the focus, if it is one of these values. */
+function focusedField(values: ApplicationValues): keyof ApplicationValues | undefined {
+  const name = document.activeElement?.getAttribute('name')
+  return (Object.keys(values) as (keyof ApplicationValues)[]).find((one) => one === name)
+}
+
+type Source = Pick<ApplicationValues, 'repository' | 'credential_id'>
+
+/** Looks at the repository and fills what it finds into the form. */
+function useInspection(form: RecordForm<ApplicationValues>, environmentId: number) {
+  const api = useApi()
+  const [found, setFound] = useState<Inspection>()
+  // The answer arrives later: it applies to what is in the form then.
+  const latest = useRef(form)
+  latest.current = form
+  const inspected = useRef('')
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: ({ repository, credential_id }: Source) =>
+      api.post('/repositories/inspect', {
+        body: {
+          repository: repository.trim(),
+          credential_id: credential_id === '' ? null : Number(credential_id),
+          environment_id: environmentId,
+        },
+      }),
+    onSuccess(result, { repository }) {
+      const { values, set } = latest.current
+      if (values.repository !== repository) return
+      const after = withDetected(values, result, found, focusedField(values))
+      for (const [name, value] of Object.entries(after))
+        if (value !== values[name as keyof ApplicationValues]) set(name as 'name', value as string)
+      setFound(result)
+    },
+  })
+  return {
+    found,
+    isPending,
+    error,
+    /** Without `isRepeated` only what was not inspected before. */
+    inspect(source: Source, { isRepeated }: { isRepeated: boolean }): void {
+      const key = `${source.credential_id} ${source.repository.trim()}`
+      if (source.repository.trim() === '' || (key === inspected.current && !isRepeated)) return
+      inspected.current = key
+      mutate(source)
+    },
+  }
 }

@@ -1,15 +1,10 @@
 // What is on the servers of an application, and where a commit is live.
-import { useQuery } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useGet } from '../api/queries.ts'
 import type { LiveRelease, Release } from '../api/types.ts'
 
 export function useServerReleases(applicationId: number) {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.serverReleases(applicationId),
-    queryFn: ({ signal }) =>
-      api.get('/applications/{id}/releases', { params: { path: { id: applicationId } }, signal }),
+  return useGet(queryKeys.serverReleases(applicationId), '/applications/{id}/releases', {
+    params: { path: { id: applicationId } },
   })
 }
 
@@ -17,11 +12,8 @@ const ASK_AGAIN_MS = 5_000
 
 /** Servers where it is not known what is live; asked for again until it is. */
 export function useUnknownServers(applicationId: number): LiveRelease[] {
-  const api = useApi()
-  const { data = [] } = useQuery({
-    queryKey: queryKeys.liveCommit(applicationId, undefined),
-    queryFn: ({ signal }) =>
-      api.get('/applications/{id}/live', { params: { path: { id: applicationId } }, signal }),
+  const { data = [] } = useGet(queryKeys.liveCommit(applicationId, undefined), '/applications/{id}/live', {
+    params: { path: { id: applicationId } },
     refetchInterval: ({ state }) => (state.data?.some(isUnknown) ? ASK_AGAIN_MS : false),
   })
   return data.filter(isUnknown)
@@ -31,16 +23,10 @@ const isUnknown = ({ state }: LiveRelease) => state === 'unknown'
 
 /** Undefined until there is something to look for. */
 export function useContaining(applicationId: number, contains: string | undefined) {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.liveCommit(applicationId, contains),
+  return useGet(queryKeys.liveCommit(applicationId, contains), '/applications/{id}/live', {
+    params: { path: { id: applicationId }, query: { contains: contains! } },
     enabled: contains !== undefined,
     staleTime: 0,
-    queryFn: ({ signal }) =>
-      api.get('/applications/{id}/live', {
-        params: { path: { id: applicationId }, query: { contains: contains! } },
-        signal,
-      }),
   })
 }
 

@@ -1,17 +1,23 @@
-import { Badge, Table } from '@mantine/core'
+import { Badge, Button, Group, List, Table, Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import type { Pipeline, Release } from '../api/types.ts'
+import type { LiveRelease, Pipeline, Release } from '../api/types.ts'
 import { useResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { RollbackDialog } from '../pipelines/rollback-dialog.tsx'
 import type { PermissionScope } from '../session/permissions.ts'
 import { formatBytes, safeUrl } from '../ui/format.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded } from '../ui/page.tsx'
-import { DataTable, Section } from '../ui/parts.tsx'
+import { Section } from '../ui/parts.tsx'
+import { DataTable } from '../ui/table.tsx'
 import { Age } from '../ui/time.tsx'
-import { CommitSearch } from './commit-search.tsx'
-import { releaseState, useServerReleases } from './server-releases.ts'
+import {
+  containment,
+  readCommitDigits,
+  releaseState,
+  useContaining,
+  useServerReleases,
+} from './server-releases.ts'
 
 type ServerReleasesProps = { applicationId: number; scope: PermissionScope | undefined }
 type Choice = { pipeline: Pipeline; release: string }
@@ -97,5 +103,60 @@ function ReleaseRow({ server, release, children }: ReleaseRowProps) {
       </Table.Td>
       <Table.Td>{children}</Table.Td>
     </Table.Tr>
+  )
+}
+
+/** "Is my commit live, and where?" */
+function CommitSearch({ applicationId }: { applicationId: number }) {
+  const [text, setText] = useState('')
+  const [asked, setAsked] = useState<string>()
+  const [error, setError] = useState<string>()
+  const query = useContaining(applicationId, asked)
+  return (
+    <>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          const digits = readCommitDigits(text)
+          setAsked(digits)
+          setError(digits === undefined ? 'Enter at least 7 digits of a commit hash.' : undefined)
+        }}
+      >
+        <Group gap="xs" align="flex-start" mb="xs">
+          <TextInput
+            aria-label="Is this commit live?"
+            placeholder="Is this commit live?"
+            maxLength={64}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+            error={error}
+          />
+          <Button type="submit" variant="default" loading={query.isFetching}>
+            Check
+          </Button>
+        </Group>
+      </form>
+      {asked !== undefined && (
+        <Loaded query={query} what="servers">
+          {(servers) => <Answers servers={servers} />}
+        </Loaded>
+      )}
+    </>
+  )
+}
+
+function Answers({ servers }: { servers: LiveRelease[] }) {
+  return (
+    <List size="sm" mb="sm" aria-label="Where the commit is live">
+      {servers.map((live, index) => (
+        <List.Item key={live.server?.id ?? index}>
+          {live.server && `${live.server.name}: `}
+          <Text span fw={live.contains ? 600 : undefined}>
+            {containment(live)}
+          </Text>
+        </List.Item>
+      ))}
+    </List>
   )
 }

@@ -1,19 +1,17 @@
 // Who changed what: the audit log of the selected organization or, for instance administrators, of everything.
-import { Anchor, Button, Group, Table } from '@mantine/core'
+import { Anchor, Button, Group } from '@mantine/core'
 import { Download, ScrollText, ShieldAlert } from 'lucide-react'
 import { useState } from 'react'
 import type { AuditEntry } from '../api/types.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
 import { NoOrganization } from '../scope/each-environment.tsx'
 import { type UpdateSearch, useSearch } from '../scope/scope.ts'
-import { useOrganizations } from '../scope/tree.ts'
-import { useOrganizationId } from '../scope/use-organization-id.ts'
+import { useOrganizationId, useOrganizations } from '../scope/tree.ts'
 import { usePermission } from '../session/permissions.ts'
 import { useSession } from '../session/session.ts'
-import { EmptyState } from '../ui/empty-state.tsx'
 import { formatDateTime } from '../ui/format.ts'
-import { Loaded, Loading, PageHeader } from '../ui/page.tsx'
-import { DataTable, Pager } from '../ui/parts.tsx'
+import { EmptyState, Loaded, Loading, PageHeader } from '../ui/page.tsx'
+import { type Column, Pager, RowTable } from '../ui/table.tsx'
 import classes from './audit.module.css'
 import { EntryDialog } from './entry-dialog.tsx'
 import { describeEntry } from './entry-text.ts'
@@ -122,34 +120,42 @@ function Entries({ items, isEverything }: { items: AuditEntry[]; isEverything: b
   const organizations = useOrganizations().data
   const organizationOf = ({ organization_id: id }: AuditEntry) =>
     id === null ? undefined : (organizations?.find((one) => one.id === id)?.name ?? `Organization ${id}`)
-  const columns = ['Change', 'Person', ...(isEverything ? ['Organization'] : []), 'Time', 'IP address']
+  const organization: Column<AuditEntry> = [
+    'Organization',
+    undefined,
+    (entry) => organizationOf(entry) ?? <span className="dimmed">–</span>,
+  ]
   return (
     <>
-      <DataTable columns={columns} aria-label="Audit entries" highlightOnHover>
-        {items.map((entry) => (
-          <Table.Tr key={entry.id}>
-            <Table.Td className={classes.change}>
+      <RowTable
+        label="Audit entries"
+        rows={items}
+        highlightOnHover
+        columns={[
+          [
+            'Change',
+            classes.change,
+            (entry) => (
               <Anchor component="button" size="sm" onClick={() => setOpen(entry)}>
                 {describeEntry(entry)} <strong>{entry.subject_name}</strong>
               </Anchor>
-            </Table.Td>
-            <Table.Td>
-              {entry.user ? (
-                <span title={entry.user.email}>{entry.user.name}</span>
-              ) : (
-                <span className="dimmed">Nobody</span>
-              )}
-            </Table.Td>
-            {isEverything && (
-              <Table.Td>{organizationOf(entry) ?? <span className="dimmed">–</span>}</Table.Td>
-            )}
-            <Table.Td className="numeric">
-              <time dateTime={entry.occurred_at}>{formatDateTime(entry.occurred_at)}</time>
-            </Table.Td>
-            <Table.Td className="numeric dimmed">{entry.ip_address}</Table.Td>
-          </Table.Tr>
-        ))}
-      </DataTable>
+            ),
+          ],
+          [
+            'Person',
+            undefined,
+            ({ user }) =>
+              user ? <span title={user.email}>{user.name}</span> : <span className="dimmed">Nobody</span>,
+          ],
+          ...(isEverything ? [organization] : []),
+          [
+            'Time',
+            'numeric',
+            ({ occurred_at }) => <time dateTime={occurred_at}>{formatDateTime(occurred_at)}</time>,
+          ],
+          ['IP address', 'numeric dimmed', ({ ip_address }) => ip_address],
+        ]}
+      />
       {open && (
         <EntryDialog entry={open} organization={organizationOf(open)} close={() => setOpen(undefined)} />
       )}

@@ -1,9 +1,10 @@
-import { DataList, Stack, Table, Text } from '@mantine/core'
+import { DataList, Stack, Table } from '@mantine/core'
 import { Link } from 'wouter'
 import type { AuditEntry } from '../api/types.ts'
+import { Dialog } from '../ui/dialog.tsx'
 import { labelOf } from '../ui/form/changes.ts'
 import { formatDateTime } from '../ui/format.ts'
-import { Dialog, Fact } from '../ui/parts.tsx'
+import { Dimmed, Fact } from '../ui/parts.tsx'
 import classes from './audit.module.css'
 import { compareValues, type FieldChange, referencedType } from './compare-values.ts'
 import { describeEntry, kindLabel, pageOf } from './entry-text.ts'
@@ -46,11 +47,7 @@ export function EntryDialog({ entry, organization, close }: EntryDialogProps) {
           <Fact label="Request">{request_id && <code>{request_id}</code>}</Fact>
         </DataList>
         {changed.length > 0 && <Changes changes={changed} label="Changed fields" />}
-        {changed.length + unchanged.length === 0 && (
-          <Text size="sm" className="dimmed">
-            No values were recorded.
-          </Text>
-        )}
+        {changed.length + unchanged.length === 0 && <Dimmed>No values were recorded.</Dimmed>}
         {unchanged.length > 0 && (
           <details>
             <summary>

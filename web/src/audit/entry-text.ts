@@ -1,5 +1,6 @@
 // An entry of the audit log in words. Pure.
 import type { AuditEntry } from '../api/types.ts'
+import { capitalized } from '../ui/field-errors.ts'
 
 const VERBS: Record<string, string> = {
   created: 'Created',
@@ -88,8 +89,4 @@ const PAGES: Record<string, (id: string) => string> = {
 /** The page about the subject, if it has one. */
 export function pageOf({ subject_type, subject_id }: Pick<AuditEntry, 'subject_type' | 'subject_id'>) {
   return Object.hasOwn(PAGES, subject_type) ? PAGES[subject_type]!(encodeURIComponent(subject_id)) : undefined
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -10,13 +10,22 @@ type FilterBarProps = { organizationId: number | null; filters: AuditFilters; ch
 
 export function FilterBar({ organizationId, filters, change }: FilterBarProps) {
   const { isInstanceAdmin } = useSession()
-  const { isEverything, person, kind, verb, period, from, to } = filters
+  const { isEverything, period, from, to } = filters
   const people = usePeople(organizationId).map(({ id, name, email }) => ({
     value: String(id),
     label: `${name} (${email})`,
   }))
   /** Page 7 of one list is not page 7 of another. */
   const set = (values: Record<string, string>) => change({ ...values, page: undefined })
+  const selects = [
+    { name: 'person', label: 'Person', any: 'Anybody', options: people },
+    { name: 'kind', label: 'Kind', any: 'Any kind', options: kindChoices(isEverything) },
+    { name: 'verb', label: 'Change', any: 'Any change', options: verbChoices(isEverything) },
+  ] as const
+  const days = [
+    { name: 'from', label: 'From day', max: to || undefined },
+    { name: 'to', label: 'To day', min: from || undefined },
+  ] as const
   return (
     <fieldset className={classes.filters}>
       <VisuallyHidden component="legend">Filters</VisuallyHidden>
@@ -32,27 +41,16 @@ export function FilterBar({ organizationId, filters, change }: FilterBarProps) {
           ]}
         />
       )}
-      <Filter
-        label="Person"
-        any="Anybody"
-        value={person}
-        options={people}
-        set={(value) => set({ person: value })}
-      />
-      <Filter
-        label="Kind"
-        any="Any kind"
-        value={kind}
-        options={kindChoices(isEverything)}
-        set={(value) => set({ kind: value })}
-      />
-      <Filter
-        label="Change"
-        any="Any change"
-        value={verb}
-        options={verbChoices(isEverything)}
-        set={(value) => set({ verb: value })}
-      />
+      {selects.map(({ name, label, any, options }) => (
+        <Filter
+          key={name}
+          label={label}
+          any={any}
+          value={filters[name]}
+          options={options}
+          set={(value) => set({ [name]: value })}
+        />
+      ))}
       <NativeSelect
         size="xs"
         aria-label="Time"
@@ -60,26 +58,18 @@ export function FilterBar({ organizationId, filters, change }: FilterBarProps) {
         data={PERIODS}
         onChange={(event) => set({ period: event.currentTarget.value, from: '', to: '' })}
       />
-      {period === 'days' && (
-        <>
+      {period === 'days' &&
+        days.map(({ name, label, ...bounds }) => (
           <TextInput
+            key={name}
             type="date"
             size="xs"
-            aria-label="From day"
-            value={from}
-            max={to || undefined}
-            onChange={(event) => set({ from: event.currentTarget.value })}
+            aria-label={label}
+            value={filters[name]}
+            {...bounds}
+            onChange={(event) => set({ [name]: event.currentTarget.value })}
           />
-          <TextInput
-            type="date"
-            size="xs"
-            aria-label="To day"
-            value={to}
-            min={from || undefined}
-            onChange={(event) => set({ to: event.currentTarget.value })}
-          />
-        </>
-      )}
+        ))}
       {isFiltered(filters) && (
         <Button variant="subtle" size="xs" onClick={() => change(NO_FILTERS)}>
           Clear

@@ -1,6 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import type { AuditEntry } from '../api/types.ts'
 import { referencedIds } from './compare-values.ts'
 

@@ -3,10 +3,10 @@ import { ActionIcon, Button, Menu, Textarea } from '@mantine/core'
 import { ChevronDown, Copy, FileCode, Globe, Terminal } from 'lucide-react'
 import { useState } from 'react'
 import type { Api } from '../api/api.ts'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
+import { Dialog } from '../ui/dialog.tsx'
 import { GuardedMenuItem } from '../ui/guarded-button.tsx'
 import { notify } from '../ui/notify.ts'
-import { Dialog } from '../ui/parts.tsx'
 import { type CurlRequest, curlCommand } from './curl.ts'
 import { type CopiedResource, defaultCommand, defaultCurl } from './resource.ts'
 
@@ -54,7 +54,7 @@ export function CopyAs(props: CopyAsProps) {
             <GuardedMenuItem
               permission="organization:edit"
               scope={{ organization: resource.organizationId }}
-              leftSection={<FileCode size={16} strokeWidth={1.75} aria-hidden="true" />}
+              icon={FileCode}
               onClick={() => copy('gantry.yaml', () => readYaml(api, resource))}
             >
               gantry.yaml

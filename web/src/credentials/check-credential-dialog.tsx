@@ -1,12 +1,12 @@
 // Uses a credential for real, and shows what came of it.
-import { Alert, Button, DataList, Group, NativeSelect, NumberInput, Stack, TextInput } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { Alert, Button, DataList, NativeSelect, NumberInput, Stack, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useGet } from '../api/queries.ts'
+import { Dialog, DialogFooter } from '../ui/dialog.tsx'
 import { fieldErrors } from '../ui/field-errors.ts'
 import { ErrorAlert } from '../ui/page.tsx'
-import { Dialog, Fact } from '../ui/parts.tsx'
+import { Fact } from '../ui/parts.tsx'
 import { type CheckValues, checkBody, detailRows, newCheck } from './check-input.ts'
 import { isChat } from './credential-input.ts'
 import type { Credential } from './credentials.ts'
@@ -50,14 +50,11 @@ export function CheckCredentialDialog({ credential, close }: { credential: Crede
             )}
           </div>
           {rest && <ErrorAlert error={rest} />}
-          <Group justify="flex-end" gap="sm" className="form-footer">
-            <Button variant="default" onClick={close}>
-              Close
-            </Button>
+          <DialogFooter close={close} dismiss="Close">
             <Button type="submit" loading={isPending}>
               {data ? 'Check again' : 'Check'}
             </Button>
-          </Group>
+          </DialogFooter>
         </Stack>
       </form>
     </Dialog>
@@ -119,12 +116,8 @@ function CheckFields({ credential, values, set, errors }: CheckFieldsProps) {
 }
 
 function AgainstField({ credential, values, set, errors }: CheckFieldsProps) {
-  const api = useApi()
   const query = { type: 'server', within: `organization:${credential.organization.id}`, per_page: 1_000 }
-  const { data } = useQuery({
-    queryKey: queryKeys.names(query),
-    queryFn: ({ signal }) => api.get('/names', { params: { query }, signal }),
-  })
+  const { data } = useGet(queryKeys.names(query), '/names', { params: { query } })
   return (
     <NativeSelect
       label="Log in to"

@@ -43,16 +43,9 @@ export function CredentialFields({ form, isStored = false, providers = ALL }: Cr
           onChange={(event) => choose(event.currentTarget.value as Provider)}
         />
       )}
-      <TextInput label="Name" autoComplete="off" spellCheck={false} {...form.field('name')} />
+      <TextInput label="Name" {...form.field('name')} />
       {url === 'required' && <UrlField form={form} />}
-      {hasUsername && (
-        <TextInput
-          label="Username (optional)"
-          autoComplete="off"
-          spellCheck={false}
-          {...form.field('username')}
-        />
-      )}
+      {hasUsername && <TextInput label="Username (optional)" {...form.field('username')} />}
       {values.provider_code === 'ssh' ? (
         <PrivateKeyField form={form} isStored={isStored} />
       ) : (
@@ -94,7 +87,6 @@ function UrlField({ form }: FieldProps) {
             : `If you host ${label} yourself: https://git.example.com. The token is sent only there.`
       }
       type="url"
-      autoComplete="off"
       {...form.field('base_url')}
     />
   )
@@ -146,7 +138,6 @@ function TokenField({ form, isStored }: FieldProps & { isStored: boolean }) {
           : (PROVIDERS[form.values.provider_code].tokenHint ??
             'A token or password. Leave it empty for public repositories.')
       }
-      autoComplete="off"
       {...form.field('token')}
     />
   )
@@ -172,8 +163,6 @@ function PrivateKeyField({ form, isStored }: FieldProps & { isStored: boolean })
           label={isStored ? 'New private key (optional)' : 'Private key'}
           description={`In OpenSSH or PEM format, without a passphrase.${isStored ? ' Leave it empty to keep the current one.' : ''}`}
           rows={5}
-          autoComplete="off"
-          spellCheck={false}
           {...form.field('private_key')}
         />
       )}

@@ -1,4 +1,4 @@
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { type CredentialValues, credentialBody, SECRET_FIELDS } from './credential-input.ts'
 import { type Credential, useCredentialsChanged } from './credentials.ts'

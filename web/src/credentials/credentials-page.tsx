@@ -1,24 +1,24 @@
-import { Badge, Group, Table } from '@mantine/core'
-import { KeyRound, Plus } from 'lucide-react'
+import { Badge, Group, Menu } from '@mantine/core'
+import { KeyRound, Pencil, PlugZap, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { GantryError } from '#client/index.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
 import { NoOrganization } from '../scope/each-environment.tsx'
-import { useOrganizations } from '../scope/tree.ts'
-import { useOrganizationId } from '../scope/use-organization-id.ts'
-import { EmptyState } from '../ui/empty-state.tsx'
-import { GuardedButton } from '../ui/guarded-button.tsx'
-import { Loaded, PageHeader } from '../ui/page.tsx'
-import { DataTable } from '../ui/parts.tsx'
+import { useOrganizationId, useOrganizations } from '../scope/tree.ts'
+import { GuardedButton, GuardedMenuItem, MoreMenu, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { ICON } from '../ui/icon.ts'
+import { EmptyState, Loaded, PageHeader } from '../ui/page.tsx'
+import { RowTable } from '../ui/table.tsx'
 import { Age } from '../ui/time.tsx'
-import { AddCredentialDialog } from './add-credential-dialog.tsx'
 import { CheckCredentialDialog } from './check-credential-dialog.tsx'
-import { CredentialMenu } from './credential-menu.tsx'
 import { type Credential, useCredentials } from './credentials.ts'
-import { EditCredentialDialog } from './edit-credential-dialog.tsx'
-import { RemoveCredentialDialog } from './remove-credential-dialog.tsx'
-import { ShowKeyDialog } from './show-key-dialog.tsx'
+import {
+  AddCredentialDialog,
+  EditCredentialDialog,
+  RemoveCredentialDialog,
+  ShowKeyDialog,
+} from './edit-credential-dialog.tsx'
 import { UsedBy } from './used-by.tsx'
 
 export type OpenDialog = { kind: 'edit' | 'check' | 'remove' | 'key'; credential: Credential }
@@ -34,7 +34,7 @@ export default function CredentialsPage() {
           <GuardedButton
             permission="credential:add"
             scope={{ organization: id }}
-            leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+            icon={Plus}
             onClick={() => setAdding(true)}
           >
             Add credential
@@ -67,69 +67,48 @@ function CredentialList({ organizationId, add }: { organizationId: number; add()
     <Loaded query={query} what="credentials">
       {(credentials) => (
         <>
-          {credentials.length === 0 ? (
-            <EmptyState
-              icon={KeyRound}
-              title="No credentials yet"
-              action={
-                <GuardedButton
-                  variant="default"
-                  permission="credential:add"
-                  scope={{ organization: organizationId }}
-                  onClick={add}
-                >
-                  Add credential
-                </GuardedButton>
-              }
-            >
-              A credential is a token for private repositories, or an SSH key for servers. Gantry stores it
-              encrypted and never shows it again.
-            </EmptyState>
-          ) : (
-            <DataTable columns={['Name', 'Provider', 'Used by', 'Last used', '']} aria-label="Credentials">
-              {credentials.map((credential) => (
-                <Table.Tr key={credential.id}>
-                  <Table.Td className="wrap name-cell">
-                    <Group gap="xs">
-                      {credential.name}
-                      {!credential.active && (
-                        <Badge variant="default" size="sm">
-                          Inactive
-                        </Badge>
-                      )}
-                    </Group>
-                  </Table.Td>
-                  <Table.Td className="wrap dimmed">{providerText(credential)}</Table.Td>
-                  <Table.Td className="wrap dimmed status-cell">
-                    <UsedBy credential={credential} />
-                  </Table.Td>
-                  <Table.Td className="numeric dimmed">
-                    {credential.last_action ? (
-                      <Link href={`/actions/${credential.last_action.id}`}>
-                        <Age of={credential.last_action.created_at} />
-                      </Link>
-                    ) : (
-                      'Never'
-                    )}
-                  </Table.Td>
-                  <Table.Td ta="right">
+          <RowTable
+            label="Credentials"
+            rows={credentials}
+            columns={[
+              ['Name', 'wrap name-cell', (credential) => <Name credential={credential} />],
+              ['Provider', 'wrap dimmed', providerText],
+              ['Used by', 'wrap dimmed status-cell', (credential) => <UsedBy credential={credential} />],
+              ['Last used', 'numeric dimmed', ({ last_action }) => <LastUse action={last_action} />],
+              [
+                '',
+                'end-cell',
+                (credential) => {
+                  const { id, name } = credential
+                  return (
                     <Group gap={4} justify="flex-end" wrap="nowrap">
-                      <CopyAs
-                        isCompact
-                        resource={{
-                          type: 'credential',
-                          id: credential.id,
-                          name: credential.name,
-                          organizationId,
-                        }}
-                      />
+                      <CopyAs isCompact resource={{ type: 'credential', id, name, organizationId }} />
                       <CredentialMenu credential={credential} open={setOpen} />
                     </Group>
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </DataTable>
-          )}
+                  )
+                },
+              ],
+            ]}
+            empty={
+              <EmptyState
+                icon={KeyRound}
+                title="No credentials yet"
+                action={
+                  <GuardedButton
+                    variant="default"
+                    permission="credential:add"
+                    scope={{ organization: organizationId }}
+                    onClick={add}
+                  >
+                    Add credential
+                  </GuardedButton>
+                }
+              >
+                A credential is a token for private repositories, or an SSH key for servers. Gantry stores it
+                encrypted and never shows it again.
+              </EmptyState>
+            }
+          />
           {open?.kind === 'edit' && (
             <EditCredentialDialog
               credentialId={open.credential.id}
@@ -146,9 +125,67 @@ function CredentialList({ organizationId, add }: { organizationId: number; add()
   )
 }
 
+function Name({ credential: { name, active } }: { credential: Credential }) {
+  return (
+    <Group gap="xs">
+      {name}
+      {!active && (
+        <Badge variant="default" size="sm">
+          Inactive
+        </Badge>
+      )}
+    </Group>
+  )
+}
+
+function LastUse({ action }: { action: Credential['last_action'] }) {
+  if (!action) return 'Never'
+  return (
+    <Link href={`/actions/${action.id}`}>
+      <Age of={action.created_at} />
+    </Link>
+  )
+}
+
 function providerText({ provider, base_url, username, provider_auth_type }: Credential): string {
   const host = base_url && (URL.parse(base_url)?.host ?? base_url)
   const token = provider_auth_type === 'none' ? 'no token' : null
   const name = provider.code === 'ssh' ? 'SSH key' : provider.code_human_readable
   return [name, host, username, token].filter(Boolean).join(' · ')
+}
+
+type CredentialMenuProps = { credential: Credential; open(dialog: OpenDialog): void }
+
+function CredentialMenu({ credential, open }: CredentialMenuProps) {
+  const scope = { organization: credential.organization.id }
+  return (
+    <MoreMenu label={`Actions for ${credential.name}`} isSmall>
+      {credential.public_key && (
+        <Menu.Item leftSection={<KeyRound {...ICON} />} onClick={() => open({ kind: 'key', credential })}>
+          Show public key
+        </Menu.Item>
+      )}
+      <GuardedMenuItem
+        permission="credential:run"
+        scope={scope}
+        icon={PlugZap}
+        onClick={() => open({ kind: 'check', credential })}
+      >
+        Check
+      </GuardedMenuItem>
+      <GuardedMenuItem
+        permission="credential:edit"
+        scope={scope}
+        icon={Pencil}
+        onClick={() => open({ kind: 'edit', credential })}
+      >
+        {credential.provider.code === 'ssh' ? 'Edit' : 'Edit or replace the token'}
+      </GuardedMenuItem>
+      <RemoveMenuItem
+        permission="credential:remove"
+        scope={scope}
+        onClick={() => open({ kind: 'remove', credential })}
+      />
+    </MoreMenu>
+  )
 }

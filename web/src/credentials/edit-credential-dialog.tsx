@@ -1,34 +1,35 @@
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { Text } from '@mantine/core'
+import { useState } from 'react'
+import { queryKeys, useApi } from '../api/queries.ts'
+import { CopyField } from '../ui/copy-field.tsx'
+import { DoneDialog, EditDialog } from '../ui/dialog.tsx'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
-import { useVersioned } from '../ui/form/versioned.ts'
+import { useStored, useVersioned } from '../ui/form/versioned.ts'
 import { notify } from '../ui/notify.ts'
-import { Loaded } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
+import { RemoveDialog } from '../ui/remove-dialog.tsx'
 import { CredentialFields } from './credential-fields.tsx'
+import { useCredentialForm } from './credential-form.ts'
 import {
   CREDENTIAL_LABELS,
   type CredentialValues,
   credentialChange,
   credentialValues,
+  newCredential,
   SECRET_FIELDS,
 } from './credential-input.ts'
 import { type Credential, useCredentialsChanged } from './credentials.ts'
+import { UsedBy, usesOf } from './used-by.tsx'
 
 type EditCredentialDialogProps = { credentialId: number; name: string; close(): void }
 
 export function EditCredentialDialog({ credentialId: id, name, close }: EditCredentialDialogProps) {
   const query = useVersioned(queryKeys.credential(id), '/credentials/{id}', { params: { path: { id } } })
-  if (!query.data)
-    return (
-      <Dialog title={`Edit ${name}`} size="lg" close={close}>
-        <Loaded query={query} what="credential">
-          {() => null}
-        </Loaded>
-      </Dialog>
-    )
-  return <EditForm credential={query.data.record} version={query.data.version} close={close} />
+  return (
+    <EditDialog title={`Edit ${name}`} what="credential" query={query} close={close}>
+      {({ record, version }) => <EditForm credential={record} version={version} close={close} />}
+    </EditDialog>
+  )
 }
 
 type EditFormProps = { credential: Credential; version: string | null; close(): void }
@@ -42,15 +43,12 @@ function EditForm({ credential, version, close }: EditFormProps) {
     initial: credentialValues(credential),
     version,
     secrets: SECRET_FIELDS,
+    ...useStored('/credentials/{id}', { path: { id } }, credentialValues, credentialChange),
     save: (values, ifMatch, base) =>
       api.put('/credentials/{id}', {
         params: { path: { id }, query: { stop_hooks: values.stop_hooks }, header: { 'If-Match': ifMatch } },
         body: credentialChange(base, values),
       }),
-    async reload() {
-      const { data, etag } = await api.getVersioned('/credentials/{id}', { params: { path: { id } } })
-      return { values: credentialValues(data), version: etag }
-    },
     async onSaved({ name }) {
       close()
       notify.done(`Credential ${name} saved.`)
@@ -68,5 +66,72 @@ function EditForm({ credential, version, close }: EditFormProps) {
     >
       <CredentialFields form={form} isStored />
     </FormDialog>
+  )
+}
+
+type AddCredentialDialogProps = { organizationId: number; close(): void }
+
+/** A new key is followed by its public half: without it, the key is of no use. */
+export function AddCredentialDialog({ organizationId, close }: AddCredentialDialogProps) {
+  const [added, setAdded] = useState<Credential>()
+  const form = useCredentialForm({
+    id: `credential-new-${organizationId}`,
+    organizationId,
+    initial: newCredential('github'),
+    onSaved(saved) {
+      notify.done(`Credential ${saved.name} added.`)
+      if (saved.public_key) setAdded(saved)
+      else close()
+    },
+  })
+  if (added) return <ShowKeyDialog credential={added} close={close} />
+  return (
+    <FormDialog
+      title="Add credential"
+      form={form}
+      submit="Add credential"
+      labels={CREDENTIAL_LABELS}
+      needs={{ permission: 'credential:add', scope: { organization: organizationId } }}
+      close={close}
+    >
+      <CredentialFields form={form} />
+    </FormDialog>
+  )
+}
+
+export function RemoveCredentialDialog({ credential, close }: { credential: Credential; close(): void }) {
+  const api = useApi()
+  const changed = useCredentialsChanged()
+  return (
+    <RemoveDialog
+      what="credential"
+      name={credential.name}
+      remove={() => api.delete('/credentials/{id}', { params: { path: { id: credential.id } } })}
+      onRemoved={changed}
+      close={close}
+    >
+      {usesOf(credential).length > 0 ? (
+        <>
+          It is used by <UsedBy credential={credential} />. Give them another credential first.
+        </>
+      ) : (
+        'Its secret is erased. This cannot be undone.'
+      )}
+    </RemoveDialog>
+  )
+}
+
+export function ShowKeyDialog({ credential, close }: { credential: Credential; close(): void }) {
+  return (
+    <DoneDialog title={`Public key of ${credential.name}`} close={close}>
+      <CopyField label="Public key" value={credential.public_key ?? ''} />
+      <Text size="sm">
+        For a server, add it to <code>~/.ssh/authorized_keys</code> of the account that Gantry logs in as. For
+        a repository, add it as a deploy key.
+      </Text>
+      <Text size="sm" className="dimmed wrap">
+        Fingerprint <code>{credential.public_key_fingerprint}</code>
+      </Text>
+    </DoneDialog>
   )
 }

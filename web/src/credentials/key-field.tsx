@@ -2,7 +2,7 @@
 import { Group, NativeSelect, Stack } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { KeyRound } from 'lucide-react'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import { usePermission } from '../session/permissions.ts'
 import { CopyField } from '../ui/copy-field.tsx'
 import { ReasonedButton } from '../ui/guarded-button.tsx'
@@ -91,7 +91,7 @@ function GenerateKey({ organizationId, name, onGenerated }: GenerateKeyProps) {
       variant="default"
       reason={allowed ? undefined : reason}
       loading={isPending}
-      leftSection={<KeyRound size={16} strokeWidth={1.75} aria-hidden="true" />}
+      icon={KeyRound}
       onClick={() => mutate()}
     >
       Generate key

@@ -94,7 +94,6 @@ export function CodeEditor(props: CodeEditorProps) {
           onChange={(event) => props.onChange?.(event.currentTarget.value)}
           readOnly={isReadOnly}
           rows={minLines + 1}
-          spellCheck={false}
         />
       )}
     </Input.Wrapper>

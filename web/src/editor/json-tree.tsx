@@ -1,12 +1,11 @@
 // A JSON value as a tree: only the rows in sight are rendered, so that a megabyte is as quick as a line.
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type ReactNode, useId, useMemo, useRef, useState } from 'react'
-import { hookPath, type JsonKind, type JsonPick, kindOf, parseJson } from './json-nodes.ts'
+import { hookPath, type JsonKind, type JsonPick, kindOf, parseJson, valueText } from './json-nodes.ts'
 import { ancestorIds, type JsonRow, ROOT_ID, rowId, visibleRows } from './json-rows.ts'
 import classes from './json-tree.module.css'
 import { PlainText, SelectedValue } from './selected-value.tsx'
 import { nextRow } from './tree-keys.ts'
-import { TreeRow } from './tree-row.tsx'
 import { TreeSearch } from './tree-search.tsx'
 
 type JsonTreeProps = {
@@ -124,4 +123,48 @@ function Tree({ root, label = 'JSON', onPick, actions }: TreeProps) {
 function initiallyExpanded(root: unknown): ReadonlySet<string> {
   const rows = visibleRows(root, new Set([ROOT_ID]))
   return new Set(rows.length > 12 ? [ROOT_ID] : rows.map(({ id }) => id))
+}
+
+type TreeRowProps = {
+  id: string
+  row: JsonRow
+  top: number
+  isSelected: boolean
+  select(): void
+  toggle(): void
+}
+
+/** What a row shows of a long text; the rest is in sight when it is selected. */
+const MAX_TEXT = 300
+
+function TreeRow({ id, row, top, isSelected, select, toggle }: TreeRowProps) {
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree takes the keys
+    // biome-ignore lint/a11y/useFocusableInteractive: the tree has the focus and names this row
+    <div
+      id={id}
+      role="treeitem"
+      className={classes.row}
+      aria-level={row.level}
+      aria-posinset={row.position}
+      aria-setsize={row.siblings}
+      aria-expanded={row.isExpanded}
+      aria-selected={isSelected}
+      style={{
+        transform: `translateY(${top}px)`,
+        paddingLeft: `${(Math.min(row.level, 24) - 1) * 16 + 4}px`,
+      }}
+      onClick={(event) => {
+        select()
+        const isChevron = (event.target as Element).classList.contains(classes.chevron!)
+        if (isChevron || isSelected || row.keys.length === 0) toggle()
+      }}
+    >
+      <span className={classes.chevron} aria-hidden="true" data-expanded={row.isExpanded} />
+      {row.keys.length > 0 && <span className={classes.name}>{row.name === '' ? '""' : row.name}</span>}
+      <span className={classes.value} data-kind={kindOf(row.value)}>
+        {valueText(row.value).slice(0, MAX_TEXT)}
+      </span>
+    </div>
+  )
 }

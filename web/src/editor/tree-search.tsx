@@ -1,6 +1,7 @@
-import { ActionIcon, Group, TextInput } from '@mantine/core'
+import { Group, TextInput } from '@mantine/core'
 import { ChevronDown, ChevronUp } from 'lucide-react'
 import { useDeferredValue, useMemo, useState } from 'react'
+import { IconButton } from '../ui/guarded-button.tsx'
 import { findNodes } from './json-rows.ts'
 
 const MAX_MATCHES = 1_000
@@ -44,12 +45,20 @@ export function TreeSearch({ root, goTo }: { root: unknown; goTo(keys: readonly 
           <span className="dimmed" role="status">
             {matchText(current, matches.length)}
           </span>
-          <ActionIcon variant="default" size="sm" aria-label="Previous match" onClick={() => go(-1)}>
-            <ChevronUp size={14} aria-hidden="true" />
-          </ActionIcon>
-          <ActionIcon variant="default" size="sm" aria-label="Next match" onClick={() => go(1)}>
-            <ChevronDown size={14} aria-hidden="true" />
-          </ActionIcon>
+          <IconButton
+            label="Previous match"
+            icon={ChevronUp}
+            variant="default"
+            size="sm"
+            onClick={() => go(-1)}
+          />
+          <IconButton
+            label="Next match"
+            icon={ChevronDown}
+            variant="default"
+            size="sm"
+            onClick={() => go(1)}
+          />
         </>
       )}
     </Group>

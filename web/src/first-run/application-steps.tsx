@@ -1,8 +1,6 @@
-import { Button, Group, Stack } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
+import { Button, Code, Group, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { type ReactNode, useEffect, useId, useRef } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Environment } from '../api/types.ts'
 import {
   type ApplicationValues,
@@ -12,18 +10,19 @@ import {
 import { RepositoryFields } from '../applications/repository-fields.tsx'
 import { useSearch } from '../scope/scope.ts'
 import { usePermission } from '../session/permissions.ts'
-import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { RecordForm } from '../ui/form/record-form.tsx'
+import { type RecordForm as FormState, useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
 import { plural } from '../ui/status.ts'
-import { BuildStep } from './build-step.tsx'
+import classes from './first-run.module.css'
 import { ServersStep } from './servers-step.tsx'
 import { StepCard } from './step-card.tsx'
-import { LATER_STEPS, readStep, type StepName, stateOf, stepWithError } from './steps.ts'
+import { LATER_STEPS, previewSteps, readStep, type StepName, stateOf, stepWithError } from './steps.ts'
 
 /** Repository, servers and commands: one form in three steps, which creates the application and its pipeline. */
 export function ApplicationSteps({ environment }: { environment: Environment }) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const [search, update] = useSearch()
   const step = readStep(search.get('step'))
   const go = (next: StepName) => update({ step: next })
@@ -45,7 +44,7 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
       return (await api.post('/pipelines/application/{resource_id}', { params, body: pipeline })).id
     },
     onSaved(pipeline, { name }) {
-      void queries.invalidateQueries({ queryKey: queryKeys.setup() })
+      void refetch(queryKeys.setup())
       notify.done(`Application ${name.trim()} added.`)
       // Back does not lead to a form that would create it again.
       update({ application: undefined, pipeline, step: 'hook' }, true)
@@ -133,5 +132,41 @@ function StepForm({ isReady, reason, next, children }: StepFormProps) {
         </Group>
       </Stack>
     </form>
+  )
+}
+
+type BuildStepProps = { form: FormState<ApplicationValues>; reason: string | undefined }
+
+/** The commands that were detected, and what a deploy will do with them. */
+function BuildStep({ form, reason }: BuildStepProps) {
+  return (
+    <RecordForm form={form} submit="Create application and pipeline" reason={reason}>
+      <TextInput label="Name" {...form.field('name')} />
+      <TextInput
+        label="Install command (optional)"
+        description="Runs on each server, in the folder of the new release."
+        {...form.field('install_dependencies_command')}
+      />
+      <TextInput label="Build command (optional)" {...form.field('build_command')} />
+      <Textarea
+        label="Shared files and folders (optional)"
+        description="One per line, such as .env or storage/. They are kept across releases."
+        autosize
+        minRows={2}
+        {...form.field('shared_paths')}
+      />
+      <section aria-labelledby="preview">
+        <Text fw={600} size="sm" id="preview">
+          Each deploy
+        </Text>
+        <ol className={classes.preview}>
+          {previewSteps(form.values).map(({ name, text, command }) => (
+            <li key={name} className="wrap">
+              {text} {command && <Code>{command}</Code>} <span className="dimmed">{name}</span>
+            </li>
+          ))}
+        </ol>
+      </section>
+    </RecordForm>
   )
 }

@@ -1,13 +1,14 @@
-import { Button, Group, Text } from '@mantine/core'
+import { Button, Group } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Rocket } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { Link, useLocation } from 'wouter'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
 import { useChosenPipeline } from '../hooks/pipeline-field.tsx'
 import { usePipeline } from '../pipelines/pipelines.ts'
 import { ErrorAlert, Loaded, Loading } from '../ui/page.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { StepCard } from './step-card.tsx'
 import { LATER_STEPS } from './steps.ts'
 
@@ -54,9 +55,7 @@ function DeployNow({ pipeline }: { pipeline: Pipeline }) {
   return (
     <>
       <Group justify="space-between" mt="lg" gap="xs">
-        <Text size="sm" className="dimmed">
-          Nothing to push? Deploy the branch as it is now.
-        </Text>
+        <Dimmed>Nothing to push? Deploy the branch as it is now.</Dimmed>
         <Button
           variant="default"
           leftSection={<Rocket size={16} aria-hidden="true" />}

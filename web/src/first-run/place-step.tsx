@@ -1,12 +1,11 @@
-import { NativeSelect, Stack, Text, TextInput } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { NativeSelect, Stack, TextInput } from '@mantine/core'
 import { useRef } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useGet, useRefetch } from '../api/queries.ts'
 import { useOrganizations } from '../scope/tree.ts'
 import { RecordForm } from '../ui/form/record-form.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { Loaded } from '../ui/page.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { findSample } from './checklist.ts'
 import { NEW, type PlaceInput, placeInput, validatePlace } from './place-input.ts'
 
@@ -14,12 +13,9 @@ type PlaceStepProps = { selected: number | undefined; onChosen(environmentId: nu
 
 /** The environment that the application belongs to: an existing one, or a new one with all that it needs. */
 export function PlaceStep(props: PlaceStepProps) {
-  const api = useApi()
   const organizations = useOrganizations()
-  const environments = useQuery({
-    queryKey: queryKeys.setup('environments'),
-    queryFn: ({ signal }) =>
-      api.get('/names', { params: { query: { type: 'environment', per_page: 100 } }, signal }),
+  const environments = useGet(queryKeys.setup('environments'), '/names', {
+    params: { query: { type: 'environment', per_page: 100 } },
   })
   return (
     <Loaded query={organizations} what="organizations">
@@ -45,7 +41,7 @@ type PlaceFormProps = PlaceStepProps & {
 
 function PlaceForm({ initial, environments, onChosen }: PlaceFormProps) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   // What exists already when a later request fails is not created again.
   const created = useRef<{ organization?: number; project?: number }>({})
   const stage = useRef<keyof PlaceInput>('organization')
@@ -72,8 +68,7 @@ function PlaceForm({ initial, environments, onChosen }: PlaceFormProps) {
     fields: (field) => (field === 'name' ? stage.current : undefined),
     save: async (input) => (input.existing === NEW ? create(input) : Number(input.existing)),
     onSaved(environmentId) {
-      for (const key of [queryKeys.organizations, queryKeys.permissions, queryKeys.setup()])
-        void queries.invalidateQueries({ queryKey: key })
+      void refetch(queryKeys.organizations, queryKeys.permissions, queryKeys.setup())
       onChosen(environmentId)
     },
   })
@@ -95,10 +90,10 @@ function PlaceForm({ initial, environments, onChosen }: PlaceFormProps) {
       )}
       {isNew && (
         <Stack gap="md">
-          <Text size="sm" className="dimmed">
+          <Dimmed>
             An organization holds people and credentials, a project its environments, an environment what is
             deployed together. All three can be renamed later.
-          </Text>
+          </Dimmed>
           {initial.organizationId === undefined && (
             <TextInput label="Organization" maxLength={255} {...form.field('organization')} />
           )}

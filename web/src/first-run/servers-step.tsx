@@ -1,9 +1,7 @@
-import { Button, Checkbox, Group, Stack, Text } from '@mantine/core'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Button, Checkbox, Group, Stack } from '@mantine/core'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useAll, useApi, useRefetch } from '../api/queries.ts'
 import type { Environment } from '../api/types.ts'
 import { ConnectionCheck } from '../servers/check-result.tsx'
 import { ServerFields } from '../servers/server-fields.tsx'
@@ -13,6 +11,7 @@ import { RecordForm } from '../ui/form/record-form.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded } from '../ui/page.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import classes from './first-run.module.css'
 
 type ServersStepProps = {
@@ -25,11 +24,8 @@ type ServersStepProps = {
 
 /** The servers that the application runs on; new ones are added and tested here. */
 export function ServersStep({ environment, selected, select, next }: ServersStepProps) {
-  const api = useApi()
-  const query = useQuery({
-    queryKey: queryKeys.servers(environment.id),
-    queryFn: ({ signal }) =>
-      api.all('/environments/{id}/servers', { params: { path: { id: environment.id } }, signal }),
+  const query = useAll(queryKeys.servers(environment.id), '/environments/{id}/servers', {
+    params: { path: { id: environment.id } },
   })
   const [isAdding, setAdding] = useState(false)
   const [added, setAdded] = useState<number[]>([])
@@ -69,7 +65,7 @@ export function ServersStep({ environment, selected, select, next }: ServersStep
                   permission="server:add"
                   scope={scopeOf(environment)}
                   variant="default"
-                  leftSection={<Plus size={16} aria-hidden="true" />}
+                  icon={Plus}
                   onClick={() => setAdding(true)}
                 >
                   Add another server
@@ -118,7 +114,7 @@ type AddServerProps = {
 
 function AddServer({ environment, cancel, onAdded }: AddServerProps) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const form = useRecordForm<ServerValues, ServerRecord>({
     id: `server-new-${environment.id}`,
     initial: NEW_SERVER,
@@ -128,15 +124,15 @@ function AddServer({ environment, cancel, onAdded }: AddServerProps) {
         body: serverBody(values),
       }),
     async onSaved(server) {
-      await queries.invalidateQueries({ queryKey: queryKeys.servers(environment.id) })
+      await refetch(queryKeys.servers(environment.id))
       onAdded(server)
     },
   })
   return (
     <RecordForm form={form} submit="Add server" cancel={cancel && (() => form.leaveBy(cancel))}>
-      <Text size="sm" className="dimmed">
+      <Dimmed>
         Gantry connects to the server, or uses the machine it runs on, and deploys into a folder there.
-      </Text>
+      </Dimmed>
       <ServerFields form={form} organizationId={environment.project.organization.id} isNew />
     </RecordForm>
   )

@@ -1,17 +1,18 @@
 import { Button, CloseButton, Group, Paper, Progress, Text, Title, VisuallyHidden } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Circle, CircleCheck, Rocket } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetchOnActionEvents } from '../api/queries.ts'
+import { useOrganizations } from '../scope/tree.ts'
 import { useAnyPermission } from '../session/permissions.ts'
 import { useSession } from '../session/session.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
-import type { Task } from './checklist.ts'
+import { findSample, setupTasks, type Task } from './checklist.ts'
 import classes from './first-run.module.css'
-import { useSetup } from './use-setup.ts'
 
 const HIDDEN = 'gantry-setup-hidden'
 
@@ -45,9 +46,9 @@ function Checklist({ tasks, hide }: { tasks: Task[]; hide(): void }) {
           <Title order={2} size="h4" id="setup">
             Deploy on push, in five steps
           </Title>
-          <Text size="sm" className="dimmed">
+          <Dimmed>
             {done} of {tasks.length} done
-          </Text>
+          </Dimmed>
         </div>
         <CloseButton aria-label="Hide checklist" onClick={hide} />
       </Group>
@@ -113,4 +114,45 @@ function SampleNotice({ sample }: { sample: { id: number; name: string } }) {
       )}
     </Paper>
   )
+}
+
+const TYPES = ['server', 'application', 'pipeline', 'incoming_hook']
+const REFETCH_INTERVAL_MS = 4_000
+
+type Setup = { sample: { id: number; name: string } | undefined; tasks: Task[] | undefined }
+
+/** The checklist of a new installation; no tasks once something of one's own has been deployed. */
+function useSetup(): Setup {
+  const api = useApi()
+  const organizations = useOrganizations().data
+  const sample = organizations && findSample(organizations)
+  const own = organizations?.filter(({ id }) => id !== sample?.id).map(({ id }) => id) ?? []
+  useRefetchOnActionEvents(queryKeys.setup(), REFETCH_INTERVAL_MS)
+  const { data: hasDeployed } = useQuery({
+    queryKey: queryKeys.setup('deployed', own),
+    enabled: organizations !== undefined,
+    queryFn: async ({ signal }) => {
+      if (own.length === 0) return false
+      const query = {
+        'filter[type]': 'deploy',
+        'filter[status]': 'completed',
+        'filter[organization_id]': own.join(),
+        per_page: 1,
+      }
+      return (await api.get('/actions', { params: { query }, signal })).length > 0
+    },
+  })
+  const { data: names } = useQuery({
+    queryKey: queryKeys.setup('names', sample?.id),
+    enabled: hasDeployed === false,
+    refetchInterval: REFETCH_INTERVAL_MS,
+    queryFn: async ({ signal }) => {
+      const lists = await Promise.all(
+        TYPES.map((type) => api.get('/names', { params: { query: { type, per_page: 100 } }, signal })),
+      )
+      return lists.flat().filter(({ organization }) => organization.id !== sample?.id)
+    },
+  })
+  const tasks = hasDeployed === false && names ? setupTasks(names, false) : undefined
+  return { sample, tasks }
 }

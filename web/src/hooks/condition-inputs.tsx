@@ -1,6 +1,7 @@
-import { ActionIcon, Select, TagsInput, TextInput } from '@mantine/core'
+import { Select, TagsInput, TextInput } from '@mantine/core'
 import { Trash2 } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { IconButton } from '../ui/guarded-button.tsx'
 import { OPERATORS, type Operator, type SingleRow, withOperator } from './condition-rows.ts'
 import classes from './hooks.module.css'
 
@@ -47,8 +48,6 @@ export function ConditionInputs(props: ConditionInputsProps) {
         value={row.name}
         error={nameError}
         onChange={(event) => set({ ...row, name: event.currentTarget.value })}
-        autoComplete="off"
-        spellCheck={false}
       />
       <Select
         size="xs"
@@ -59,9 +58,7 @@ export function ConditionInputs(props: ConditionInputsProps) {
         onChange={(operator) => set(withOperator(row, operator as Operator))}
       />
       <Values {...props} />
-      <ActionIcon variant="subtle" color="gray" aria-label={`Remove ${noun}`} onClick={remove}>
-        <Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />
-      </ActionIcon>
+      <IconButton label={`Remove ${noun}`} icon={Trash2} onClick={remove} />
     </div>
   )
 }
@@ -79,8 +76,6 @@ function Values({ row, noun, placeholders, valuesError, set }: ConditionInputsPr
         value={row.values[0] ?? ''}
         error={valuesError}
         onChange={(event) => set({ ...row, values: [event.currentTarget.value] })}
-        autoComplete="off"
-        spellCheck={false}
       />
     )
   return (

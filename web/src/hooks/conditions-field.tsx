@@ -1,6 +1,7 @@
-import { ActionIcon, Button, Group, Text } from '@mantine/core'
-import { Plus, Trash2 } from 'lucide-react'
+import { Group, Text } from '@mantine/core'
+import { Trash2 } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { AddButton, IconButton } from '../ui/guarded-button.tsx'
 import { ConditionInputs } from './condition-inputs.tsx'
 import { type ConditionRow, emptyRow, type SingleRow } from './condition-rows.ts'
 import classes from './hooks.module.css'
@@ -81,9 +82,7 @@ function ConditionGroup(
         <Text size="xs" fw={600}>
           Any of these
         </Text>
-        <ActionIcon variant="subtle" color="gray" aria-label={`Remove group ${noun}`} onClick={remove}>
-          <Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />
-        </ActionIcon>
+        <IconButton label={`Remove group ${noun}`} icon={Trash2} onClick={remove} />
       </Group>
       {members.map((row, index) => (
         <Single
@@ -99,18 +98,5 @@ function ConditionGroup(
       ))}
       <AddButton onClick={() => change({ any_of: [...members, emptyRow()] })}>Add alternative</AddButton>
     </fieldset>
-  )
-}
-
-function AddButton({ onClick, children }: { onClick(): void; children: ReactNode }) {
-  return (
-    <Button
-      size="compact-sm"
-      variant="default"
-      leftSection={<Plus size={14} aria-hidden="true" />}
-      onClick={onClick}
-    >
-      {children}
-    </Button>
   )
 }

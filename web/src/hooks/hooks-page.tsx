@@ -62,7 +62,7 @@ function AddHookButton() {
   return (
     <ReasonedButton
       reason={allowed ? undefined : reason}
-      leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+      icon={Plus}
       onClick={() => navigate(`/hooks/new${scopeSearch(scope)}`)}
     >
       Add hook

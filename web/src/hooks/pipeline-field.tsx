@@ -2,8 +2,7 @@ import { Select, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useGet } from '../api/queries.ts'
 import type { NameEntry } from '../api/types.ts'
 import { type PlaceNames, placeLabel, readPlaceNames } from '../scope/place-names.ts'
 import { useScope } from '../scope/scope.ts'
@@ -23,12 +22,9 @@ const SEARCH_DELAY_MS = 200
 
 /** A pipeline by its id. Undefined while it loads; without a name for people who may not see it. */
 export function useChosenPipeline(id: number | undefined): ChosenPipeline | undefined {
-  const api = useApi()
-  const { data, isSuccess } = useQuery({
-    queryKey: queryKeys.names({ type: 'pipeline', id }),
+  const { data, isSuccess } = useGet(queryKeys.names({ type: 'pipeline', id }), '/names', {
+    params: { query: { type: 'pipeline', 'filter[id]': String(id) } },
     enabled: id !== undefined,
-    queryFn: ({ signal }) =>
-      api.get('/names', { params: { query: { type: 'pipeline', 'filter[id]': String(id) } }, signal }),
   })
   if (id === undefined || !isSuccess) return undefined
   const entry = data?.[0]

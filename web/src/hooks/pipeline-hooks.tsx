@@ -1,13 +1,12 @@
-import { Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { Link, useLocation } from 'wouter'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import { hooksQuery } from '../pipelines/pipelines.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded } from '../ui/page.tsx'
-import { HookBadge, SectionCard } from '../ui/parts.tsx'
+import { Dimmed, HookBadge, SectionCard } from '../ui/parts.tsx'
 import classes from './hooks.module.css'
 
 type PipelineHooksProps = { pipelineId: number; scope: PermissionScope | undefined }
@@ -21,9 +20,7 @@ export function PipelineHooks({ pipelineId, scope }: PipelineHooksProps) {
       <Loaded query={query} what="hooks">
         {(hooks) =>
           hooks.length === 0 ? (
-            <Text size="sm" className="dimmed">
-              No hooks yet
-            </Text>
+            <Dimmed>No hooks yet</Dimmed>
           ) : (
             <ul className="plain-list">
               {hooks.map((hook) => (
@@ -42,7 +39,7 @@ export function PipelineHooks({ pipelineId, scope }: PipelineHooksProps) {
         size="xs"
         mt="sm"
         variant="default"
-        leftSection={<Plus size={14} strokeWidth={1.75} aria-hidden="true" />}
+        icon={Plus}
         onClick={() => navigate(`/hooks/new?pipeline=${pipelineId}`)}
       >
         Add hook

@@ -1,6 +1,5 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { useMutation } from '@tanstack/react-query'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { HookRequestRecord } from '../api/types.ts'
 
 /** Sends a delivery again, or repeats a call. */
@@ -10,13 +9,12 @@ export function useReplay({
   action_id,
 }: Pick<HookRequestRecord, 'id' | 'hook_id' | 'action_id'>) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   return useMutation({
     mutationFn: () => api.post('/hook-requests/{id}/replay', { params: { path: { id } } }),
     onSettled() {
-      void queries.invalidateQueries({ queryKey: queryKeys.hookRequests(hook_id) })
-      if (action_id !== null)
-        void queries.invalidateQueries({ queryKey: queryKeys.actionHookRequests(action_id) })
+      void refetch(queryKeys.hookRequests(hook_id))
+      if (action_id !== null) void refetch(queryKeys.actionHookRequests(action_id))
     },
   })
 }

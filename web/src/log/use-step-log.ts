@@ -2,7 +2,7 @@
 // exactly where the log ends; otherwise the rest is read.
 import { useEffect, useState } from 'react'
 import { GantryError, UnreachableError } from '#client/index.ts'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import type { LogText } from '../api/types.ts'
 import { appendWithGaps, createLogLines, type LogLines } from './log-lines.ts'
 

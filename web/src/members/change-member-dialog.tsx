@@ -1,82 +1,48 @@
-import { Alert, Text } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { Alert, Group, InputError, Stack } from '@mantine/core'
+import { X } from 'lucide-react'
+import { queryKeys, useRefetch } from '../api/queries.ts'
 import type { Member } from '../api/types.ts'
+import { EditDialog } from '../ui/dialog.tsx'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
-import { useVersioned } from '../ui/form/versioned.ts'
+import { useStored, useVersioned } from '../ui/form/versioned.ts'
+import { AddButton, IconButton } from '../ui/guarded-button.tsx'
 import { notify } from '../ui/notify.ts'
-import { Loaded } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
-import type { GrantChoices } from './grant-fields.tsx'
-import { type GrantInput, toGrantBody, toGrantInput, withoutDuplicates } from './grant-input.ts'
-import { GrantsEditor } from './grants-editor.tsx'
+import { Dimmed } from '../ui/parts.tsx'
+import { type GrantChoices, RoleSelect, ScopeSelect } from './grant-fields.tsx'
+import { type GrantInput, NEW_GRANT, toGrantBody, toGrantInput, withoutDuplicates } from './grant-input.ts'
+import classes from './members.module.css'
 
 type DialogProps = GrantChoices & { organizationId: number; userId: number; name: string; close(): void }
 
 export function ChangeMemberDialog(props: DialogProps) {
   const { organizationId, userId, name, close } = props
+  const key = queryKeys.member(organizationId, userId)
   const path = { id: organizationId, user_id: userId }
-  const query = useVersioned(
-    queryKeys.member(organizationId, userId),
-    '/organizations/{id}/members/{user_id}',
-    { params: { path } },
-  )
-  if (query.data)
-    return (
-      <GrantsForm {...props} member={query.data.record} version={query.data.version} reload={query.refetch} />
-    )
+  const query = useVersioned(key, '/organizations/{id}/members/{user_id}', { params: { path } })
   return (
-    <Dialog title={`Roles of ${name}`} size="lg" close={close}>
-      <Loaded query={query} what="member">
-        {() => null}
-      </Loaded>
-    </Dialog>
+    <EditDialog title={`Roles of ${name}`} what="member" query={query} close={close}>
+      {({ record, version }) => <GrantsForm {...props} member={record} version={version} />}
+    </EditDialog>
   )
 }
 
-type GrantsFormProps = DialogProps & {
-  member: Member
-  version: string | null
-  reload(): Promise<{ data?: { record: Member; version: string | null } | undefined }>
-}
+type GrantsFormProps = DialogProps & { member: Member; version: string | null }
 
-function GrantsForm({
-  organizationId,
-  userId,
-  name,
-  close,
-  member,
-  version,
-  reload,
-  ...choices
-}: GrantsFormProps) {
-  const api = useApi()
-  const queries = useQueryClient()
+function GrantsForm({ organizationId, userId, name, close, member, version, ...choices }: GrantsFormProps) {
+  const refetch = useRefetch()
+  const key = queryKeys.member(organizationId, userId)
+  const path = { id: organizationId, user_id: userId }
   const form = useRecordForm({
     id: `member-${organizationId}-${userId}`,
     initial: valuesOf(member),
     version,
-    save: ({ grants }, ifMatch) =>
-      api.put('/organizations/{id}/members/{user_id}', {
-        params: {
-          path: { id: organizationId, user_id: userId },
-          header: ifMatch === undefined ? {} : { 'If-Match': ifMatch },
-        },
-        body: { grants: withoutDuplicates(grants).map(toGrantBody) },
-      }),
-    async reload() {
-      const { data } = await reload()
-      return { values: valuesOf(data?.record ?? member), version: data?.version ?? null }
-    },
+    ...useStored('/organizations/{id}/members/{user_id}', { path }, valuesOf, bodyOf),
     onSaved() {
       close()
       notify.done(`Roles of ${name} changed.`)
-      void queries.invalidateQueries({ queryKey: queryKeys.members(organizationId) })
-      void queries.invalidateQueries({ queryKey: queryKeys.member(organizationId, userId) })
       // They may be one's own.
-      void queries.invalidateQueries({ queryKey: queryKeys.permissions })
+      void refetch(queryKeys.members(organizationId), key, queryKeys.permissions)
     },
   })
   const isMapped = member.grants.some(({ source }) => source === 'oidc')
@@ -89,9 +55,7 @@ function GrantsForm({
       needs={{ permission: 'member:edit', scope: { organization: organizationId } }}
       close={close}
     >
-      <Text size="sm" className="dimmed">
-        Roles add up. Each applies to its scope and everything in it.
-      </Text>
+      <Dimmed>Roles add up. Each applies to its scope and everything in it.</Dimmed>
       {isMapped && (
         <Alert color="blue">
           Some of these roles follow the groups of the identity provider and are replaced at the next sign-in.
@@ -109,4 +73,56 @@ function GrantsForm({
 
 function valuesOf({ grants }: Member): { grants: GrantInput[] } {
   return { grants: grants.map(toGrantInput) }
+}
+
+function bodyOf({ grants }: { grants: GrantInput[] }) {
+  return { grants: withoutDuplicates(grants).map(toGrantBody) }
+}
+
+type GrantsEditorProps = GrantChoices & {
+  value: GrantInput[]
+  error?: string | undefined
+  change(grants: GrantInput[]): void
+}
+
+/** Roles of one person, each with its scope. At least one remains. */
+function GrantsEditor({ value, error, change, roles, names }: GrantsEditorProps) {
+  const set = (index: number, part: Partial<GrantInput>) =>
+    change(value.map((grant, at) => (at === index ? { ...grant, ...part } : grant)))
+  return (
+    <Stack gap="sm">
+      {value.map((grant, index) => {
+        const number = value.length > 1 ? ` ${index + 1}` : ''
+        return (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a row is what its position is
+          <div key={index} className={classes.grant}>
+            <RoleSelect
+              label={`Role${number}`}
+              value={grant.role}
+              roles={roles}
+              change={(role) => set(index, { role })}
+            />
+            <ScopeSelect
+              label={`Access to${number}`}
+              value={grant.scope}
+              names={names}
+              change={(scope) => set(index, { scope })}
+            />
+            <IconButton
+              label={`Remove role${number}`}
+              icon={X}
+              variant="default"
+              size="lg"
+              disabled={value.length === 1}
+              onClick={() => change(value.filter((_, at) => at !== index))}
+            />
+          </div>
+        )
+      })}
+      {error && <InputError>{error}</InputError>}
+      <Group>
+        <AddButton onClick={() => change([...value, NEW_GRANT])}>Add role</AddButton>
+      </Group>
+    </Stack>
+  )
 }

@@ -1,7 +1,7 @@
 // The inputs for a role and its scope.
 import { NativeSelect } from '@mantine/core'
 import type { Role } from '../api/types.ts'
-import { type ScopeNames, scopeChoices } from './grant-input.ts'
+import { roleLabel, type ScopeNames, type StoredGrant, scopeChoices, scopeName } from './grant-input.ts'
 import { BUILT_IN_ROLES, summarizePermissions } from './roles.ts'
 
 export type GrantChoices = { roles: Role[]; names: ScopeNames }
@@ -59,4 +59,20 @@ export function ScopeSelect({ value, names, label, error, change }: ScopeSelectP
       data={isListed ? choices : [...choices, { value, label: value.replace(':', ' ') }]}
     />
   )
+}
+
+type GrantLabelsProps = { grants: (StoredGrant & { source?: string })[]; names: ScopeNames }
+
+/** "Developer in Web shop / Production", one below the other. */
+export function GrantLabels({ grants, names }: GrantLabelsProps) {
+  return grants.map((grant) => {
+    const scope = scopeName(grant, names)
+    return (
+      <div key={`${grant.role ?? grant.role_id} ${grant.project_id} ${grant.environment_id}`}>
+        {roleLabel(grant)}
+        {scope !== undefined && <span className="dimmed"> in {scope}</span>}
+        {grant.source === 'oidc' && <span className="dimmed"> (from single sign-on)</span>}
+      </div>
+    )
+  })
 }

@@ -1,15 +1,14 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
+import { Text, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Invitation } from '../api/types.ts'
 import { SecretOnce } from '../ui/copy-field.tsx'
+import { DoneDialog } from '../ui/dialog.tsx'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { formatDateTime } from '../ui/format.ts'
 import { MoreOptions } from '../ui/more-options.tsx'
-import { Dialog } from '../ui/parts.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { useReturnFocus } from '../ui/use-return-focus.ts'
 import { type GrantChoices, RoleSelect, ScopeSelect } from './grant-fields.tsx'
 import { NEW_GRANT, toGrantBody, toGrantInput } from './grant-input.ts'
@@ -25,7 +24,7 @@ export function InviteDialog({ organizationId, earlier, close, roles, names }: I
   // It is two dialogs, one after the other.
   useReturnFocus()
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const [created, setCreated] = useState<Invitation>()
   const offered = earlier?.grants[0]
   const form = useRecordForm({
@@ -48,7 +47,7 @@ export function InviteDialog({ organizationId, earlier, close, roles, names }: I
       }),
     onSaved(invitation) {
       setCreated(invitation)
-      void queries.invalidateQueries({ queryKey: queryKeys.members(organizationId) })
+      void refetch(queryKeys.members(organizationId))
     },
   })
   if (created) return <CreatedDialog invitation={created} close={close} />
@@ -61,15 +60,10 @@ export function InviteDialog({ organizationId, earlier, close, roles, names }: I
       needs={{ permission: 'member:add', scope: { organization: organizationId } }}
       close={close}
     >
-      {earlier && (
-        <Text size="sm" className="dimmed">
-          You get a new link. The earlier one stops working.
-        </Text>
-      )}
+      {earlier && <Dimmed>You get a new link. The earlier one stops working.</Dimmed>}
       <TextInput
         label="Email"
         type="email"
-        autoComplete="off"
         readOnly={earlier !== undefined}
         data-autofocus
         {...form.field('email')}
@@ -94,7 +88,6 @@ export function InviteDialog({ organizationId, earlier, close, roles, names }: I
           label="Name (optional)"
           description="Suggested to a person who has no account yet."
           maxLength={255}
-          autoComplete="off"
           {...form.field('name')}
         />
       </MoreOptions>
@@ -104,17 +97,12 @@ export function InviteDialog({ organizationId, earlier, close, roles, names }: I
 
 function CreatedDialog({ invitation, close }: { invitation: Invitation; close(): void }) {
   return (
-    <Dialog title={`Invitation of ${invitation.email}`} size="lg" close={close} isPersistent>
-      <Stack gap="md">
-        <SecretOnce label="Invitation link" value={invitation.url ?? ''} />
-        <Text size="sm" className="wrap">
-          Send it to {invitation.email} only: the first person to open it gets the role. It works once, until{' '}
-          {formatDateTime(invitation.expires_at)}.
-        </Text>
-        <Group justify="flex-end">
-          <Button onClick={close}>Done</Button>
-        </Group>
-      </Stack>
-    </Dialog>
+    <DoneDialog title={`Invitation of ${invitation.email}`} close={close} isPersistent>
+      <SecretOnce label="Invitation link" value={invitation.url ?? ''} />
+      <Text size="sm" className="wrap">
+        Send it to {invitation.email} only: the first person to open it gets the role. It works once, until{' '}
+        {formatDateTime(invitation.expires_at)}.
+      </Text>
+    </DoneDialog>
   )
 }

@@ -1,21 +1,23 @@
 // Who belongs to the selected organization and may do what there: members, invitations and roles.
 import { Group, Text } from '@mantine/core'
+import { queryOptions, useQuery } from '@tanstack/react-query'
 import { UserPlus } from 'lucide-react'
 import { useState } from 'react'
 import { GantryError } from '#client/index.ts'
+import type { Api } from '../api/api.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import type { Invitation } from '../api/types.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
 import { NoOrganization } from '../scope/each-environment.tsx'
-import { useOrganizations } from '../scope/tree.ts'
-import { useOrganizationId } from '../scope/use-organization-id.ts'
+import { useOrganizationId, useOrganizations } from '../scope/tree.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { Section } from '../ui/parts.tsx'
+import type { ScopeNames } from './grant-input.ts'
 import { InviteDialog } from './invite-dialog.tsx'
 import { MembersTable } from './members-table.tsx'
 import { PendingInvitations } from './pending-invitations.tsx'
 import { RolesSection } from './roles-section.tsx'
-import { useMembers, useScopeNames } from './use-organization-roles.ts'
 
 export default function MembersPage() {
   const organizationId = useOrganizationId()
@@ -50,7 +52,7 @@ function OrganizationMembers({ id }: { id: number }) {
           <GuardedButton
             permission="member:add"
             scope={{ organization: id }}
-            leftSection={<UserPlus size={16} strokeWidth={1.75} aria-hidden="true" />}
+            icon={UserPlus}
             onClick={() => setInviting(true)}
           >
             Invite
@@ -93,4 +95,55 @@ function OrganizationMembers({ id }: { id: number }) {
       )}
     </>
   )
+}
+
+// What an organization consists of, for people: members, invitations, roles, and the scopes that roles apply to.
+function useMembers(organizationId: number) {
+  const api = useApi()
+  return useQuery({
+    queryKey: queryKeys.members(organizationId),
+    queryFn: async ({ signal }) => {
+      const input = { params: { path: { id: organizationId } }, signal }
+      const [members, invitations, roles] = await Promise.all([
+        api.all('/organizations/{id}/members', input),
+        api.all('/organizations/{id}/invitations', input),
+        api.all('/organizations/{id}/roles', input),
+      ])
+      return { members, invitations, roles }
+    },
+  })
+}
+
+const MAX_NAMES = 1_000
+
+function scopeNamesQuery(api: Api, organizationId: number) {
+  return queryOptions({
+    queryKey: queryKeys.scopeNames(organizationId),
+    staleTime: 60_000,
+    queryFn: async ({ signal }): Promise<ScopeNames> => {
+      const query = {
+        type: 'project,environment',
+        within: `organization:${organizationId}`,
+        per_page: MAX_NAMES,
+      }
+      const { items } = await api.page('/names', { params: { query }, signal })
+      const ofType = (type: string) => items.filter((item) => item.type === type)
+      return {
+        projects: new Map(ofType('project').map(({ id, name }) => [Number(id), name])),
+        environments: new Map(
+          ofType('environment').map(({ id, name, project_id }) => [
+            Number(id),
+            { name, projectId: project_id },
+          ]),
+        ),
+      }
+    },
+  })
+}
+
+const NONE: ScopeNames = { projects: new Map(), environments: new Map() }
+
+/** Empty until they are loaded. */
+function useScopeNames(organizationId: number): ScopeNames {
+  return useQuery(scopeNamesQuery(useApi(), organizationId)).data ?? NONE
 }

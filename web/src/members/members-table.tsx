@@ -1,18 +1,15 @@
 import { Anchor, Badge, Table, TextInput } from '@mantine/core'
 import { UserPen } from 'lucide-react'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Member } from '../api/types.ts'
 import { usePermission } from '../session/permissions.ts'
 import { useSession } from '../session/session.ts'
-import { ConfirmChange } from '../ui/confirm-change.tsx'
-import { GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
-import { MoreMenu } from '../ui/more-menu.tsx'
-import { DataTable } from '../ui/parts.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { GuardedMenuItem, MoreMenu, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { DataTable } from '../ui/table.tsx'
 import { ChangeMemberDialog } from './change-member-dialog.tsx'
-import type { GrantChoices } from './grant-fields.tsx'
-import { GrantLabels } from './grant-labels.tsx'
+import { type GrantChoices, GrantLabels } from './grant-fields.tsx'
 import classes from './members.module.css'
 
 type MembersTableProps = GrantChoices & { organizationId: number; members: Member[] }
@@ -80,7 +77,7 @@ export function MembersTable({ organizationId, members, ...choices }: MembersTab
                   <GuardedMenuItem
                     permission="member:edit"
                     scope={{ organization: organizationId }}
-                    leftSection={<UserPen size={16} strokeWidth={1.75} aria-hidden="true" />}
+                    icon={UserPen}
                     onClick={() => setChanging(member)}
                   >
                     Change roles
@@ -121,14 +118,15 @@ type RemoveMemberProps = { organizationId: number; member: Member; close(): void
 
 function RemoveMember({ organizationId, member: { user }, close }: RemoveMemberProps) {
   const api = useApi()
+  const refetch = useRefetch()
   return (
-    <ConfirmChange
+    <ConfirmDialog
       title={`Remove ${user.name}?`}
       button="Remove member"
       color="red"
       done={`${user.name} removed.`}
-      invalidates={queryKeys.members(organizationId)}
-      change={() =>
+      onDone={() => refetch(queryKeys.members(organizationId))}
+      act={() =>
         api.delete('/organizations/{id}/members/{user_id}', {
           params: { path: { id: organizationId, user_id: user.id } },
         })
@@ -136,6 +134,6 @@ function RemoveMember({ organizationId, member: { user }, close }: RemoveMemberP
       close={close}
     >
       {user.name} ({user.email}) loses all roles in this organization at once. The account itself stays.
-    </ConfirmChange>
+    </ConfirmDialog>
   )
 }

@@ -1,14 +1,14 @@
 import { Badge, Group, Table } from '@mantine/core'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Invitation } from '../api/types.ts'
-import { ConfirmChange } from '../ui/confirm-change.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { formatDate } from '../ui/format.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
-import { DataTable, Section } from '../ui/parts.tsx'
+import { Section } from '../ui/parts.tsx'
+import { DataTable } from '../ui/table.tsx'
+import { GrantLabels } from './grant-fields.tsx'
 import type { ScopeNames } from './grant-input.ts'
-import { GrantLabels } from './grant-labels.tsx'
 import classes from './members.module.css'
 
 type PendingInvitationsProps = {
@@ -91,14 +91,15 @@ type RevokeInvitationProps = { organizationId: number; invitation: Invitation; c
 
 function RevokeInvitation({ organizationId, invitation, close }: RevokeInvitationProps) {
   const api = useApi()
+  const refetch = useRefetch()
   return (
-    <ConfirmChange
+    <ConfirmDialog
       title="Revoke this invitation?"
       button="Revoke"
       color="red"
       done={`Invitation of ${invitation.email} revoked.`}
-      invalidates={queryKeys.members(organizationId)}
-      change={() =>
+      onDone={() => refetch(queryKeys.members(organizationId))}
+      act={() =>
         api.delete('/organizations/{id}/invitations/{invitation_id}', {
           params: { path: { id: organizationId, invitation_id: invitation.id } },
         })
@@ -106,6 +107,6 @@ function RevokeInvitation({ organizationId, invitation, close }: RevokeInvitatio
       close={close}
     >
       The link that was sent to {invitation.email} stops working at once.
-    </ConfirmChange>
+    </ConfirmDialog>
   )
 }

@@ -1,15 +1,13 @@
-import { Input, Text, TextInput } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { Input, TextInput } from '@mantine/core'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Role } from '../api/types.ts'
 import { usePermissions } from '../session/permissions.ts'
+import { EditDialog } from '../ui/dialog.tsx'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
-import { useVersioned } from '../ui/form/versioned.ts'
+import { useStored, useVersioned } from '../ui/form/versioned.ts'
 import { notify } from '../ui/notify.ts'
-import { Loaded } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { PermissionGrid } from './permission-grid.tsx'
 import { type Permission, VIEWER_PERMISSIONS } from './roles.ts'
 
@@ -36,39 +34,26 @@ export function NewRoleDialog({ organizationId, close }: NewRoleProps) {
 }
 
 export function ChangeRoleDialog({ role, close }: { role: Role; close(): void }) {
-  const api = useApi()
-  const params = { path: { id: role.id } }
-  const query = useVersioned(queryKeys.role(role.id), '/roles/{id}', { params })
-  if (!query.data)
-    return (
-      <Dialog title={role.name} size="lg" close={close}>
-        <Loaded query={query} what="role">
-          {() => null}
-        </Loaded>
-      </Dialog>
-    )
-  const { record, version } = query.data
+  const path = { id: role.id }
+  const query = useVersioned(queryKeys.role(role.id), '/roles/{id}', { params: { path } })
+  const stored = useStored('/roles/{id}', { path }, valuesOf, (values) => values)
   return (
-    <RoleForm
-      organizationId={role.organization_id}
-      id={`role-${role.id}`}
-      title={`Role ${role.name}`}
-      submit="Save changes"
-      initial={valuesOf(record)}
-      version={version}
-      done={(name) => `Role ${name} changed.`}
-      save={(body, ifMatch) =>
-        api.put('/roles/{id}', {
-          params: { ...params, header: ifMatch === undefined ? {} : { 'If-Match': ifMatch } },
-          body,
-        })
-      }
-      reload={async () => {
-        const { data } = await query.refetch()
-        return { values: valuesOf(data?.record ?? record), version: data?.version ?? null }
-      }}
-      close={close}
-    />
+    <EditDialog title={role.name} what="role" query={query} close={close}>
+      {({ record, version }) => (
+        <RoleForm
+          organizationId={role.organization_id}
+          id={`role-${role.id}`}
+          title={`Role ${role.name}`}
+          submit="Save changes"
+          initial={valuesOf(record)}
+          version={version}
+          done={(name) => `Role ${name} changed.`}
+          save={(values, ifMatch) => stored.save(values, ifMatch, values)}
+          reload={stored.reload}
+          close={close}
+        />
+      )}
+    </EditDialog>
   )
 }
 
@@ -87,7 +72,7 @@ type RoleFormProps = {
 
 function RoleForm(props: RoleFormProps) {
   const { organizationId, id, title, submit, initial, version, save, reload, done, close } = props
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const isPermitted = usePermissions()
   const form = useRecordForm<Values, Role>({
     id,
@@ -98,9 +83,7 @@ function RoleForm(props: RoleFormProps) {
     onSaved(saved) {
       close()
       notify.done(done(saved.name))
-      void queries.invalidateQueries({ queryKey: queryKeys.members(organizationId) })
-      void queries.invalidateQueries({ queryKey: queryKeys.role(saved.id) })
-      void queries.invalidateQueries({ queryKey: queryKeys.permissions })
+      void refetch(queryKeys.members(organizationId), queryKeys.role(saved.id), queryKeys.permissions)
     },
   })
   return (
@@ -114,7 +97,7 @@ function RoleForm(props: RoleFormProps) {
       }}
       close={close}
     >
-      <TextInput label="Name" maxLength={60} autoComplete="off" data-autofocus {...form.field('name')} />
+      <TextInput label="Name" maxLength={60} data-autofocus {...form.field('name')} />
       <Input.Wrapper
         label="Permissions"
         labelElement="div"
@@ -127,11 +110,7 @@ function RoleForm(props: RoleFormProps) {
           isAllowed={(permission) => isPermitted(permission, { organization: organizationId })}
         />
       </Input.Wrapper>
-      {version !== undefined && (
-        <Text size="sm" className="dimmed">
-          Changes apply immediately to everyone who has the role.
-        </Text>
-      )}
+      {version !== undefined && <Dimmed>Changes apply immediately to everyone who has the role.</Dimmed>}
     </FormDialog>
   )
 }

@@ -1,14 +1,13 @@
 import { Anchor, Badge, Table } from '@mantine/core'
 import { Pencil, Plus } from 'lucide-react'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Invitation, Member, Role } from '../api/types.ts'
 import { usePermission } from '../session/permissions.ts'
-import { ConfirmChange } from '../ui/confirm-change.tsx'
-import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
-import { MoreMenu } from '../ui/more-menu.tsx'
-import { DataTable, Section } from '../ui/parts.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { GuardedButton, GuardedMenuItem, MoreMenu, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { Section } from '../ui/parts.tsx'
+import { DataTable } from '../ui/table.tsx'
 import classes from './members.module.css'
 import { ChangeRoleDialog, NewRoleDialog } from './role-dialog.tsx'
 import { BUILT_IN_ROLES, summarizePermissions } from './roles.ts'
@@ -75,7 +74,7 @@ export function RolesSection({ organizationId, roles, members, invitations }: Ro
                 <GuardedMenuItem
                   permission="member:edit"
                   scope={{ organization: organizationId }}
-                  leftSection={<Pencil size={16} strokeWidth={1.75} aria-hidden="true" />}
+                  icon={Pencil}
                   onClick={() => setChanging(role)}
                 >
                   Edit role
@@ -96,7 +95,7 @@ export function RolesSection({ organizationId, roles, members, invitations }: Ro
         variant="default"
         size="xs"
         mt="sm"
-        leftSection={<Plus size={14} strokeWidth={1.75} aria-hidden="true" />}
+        icon={Plus}
         onClick={() => setAdding(true)}
       >
         Add role
@@ -125,17 +124,18 @@ function Offers({ count }: { count: number }) {
 /** The API says who has it, if anybody does. */
 function RemoveRole({ role, close }: { role: Role; close(): void }) {
   const api = useApi()
+  const refetch = useRefetch()
   return (
-    <ConfirmChange
+    <ConfirmDialog
       title={`Remove ${role.name}?`}
       button="Remove role"
       color="red"
       done={`Role ${role.name} removed.`}
-      invalidates={queryKeys.members(role.organization_id)}
-      change={() => api.delete('/roles/{id}', { params: { path: { id: role.id } } })}
+      onDone={() => refetch(queryKeys.members(role.organization_id))}
+      act={() => api.delete('/roles/{id}', { params: { path: { id: role.id } } })}
       close={close}
     >
       A role can be removed once no member has it and no invitation offers it.
-    </ConfirmChange>
+    </ConfirmDialog>
   )
 }

@@ -1,9 +1,7 @@
 import { Paper, VisuallyHidden } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
-import { queryKeys } from '../api/queries.ts'
-import { useApi, useRefetchOnActionEvents } from '../api/services.ts'
+import { queryKeys, useGet, useRefetchOnActionEvents } from '../api/queries.ts'
 import type { FailingHook, Overview } from '../api/types.ts'
 import { SetupChecklist } from '../first-run/setup-checklist.tsx'
 import { failureCount } from '../hooks/outgoing/health.ts'
@@ -11,10 +9,8 @@ import { scopeFilters, scopeSearch, useScope } from '../scope/scope.ts'
 import { Loaded, PageHeader } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
 import { Age, NextAttempt } from '../ui/time.tsx'
-import { FailedNotifications } from './failed-notifications.tsx'
-import { NeedsAttention } from './needs-attention.tsx'
 import classes from './overview.module.css'
-import { countLabel, OverviewRuns } from './overview-runs.tsx'
+import { countLabel, FailedNotifications, NeedsAttention, OverviewRuns } from './overview-runs.tsx'
 
 const MIN_REFETCH_INTERVAL_MS = 1_500
 const MAX_REFETCH_INTERVAL_MS = 15_000
@@ -23,13 +19,11 @@ const RunsChart = lazy(async () => ({ default: (await import('./charts.tsx')).Ru
 const DurationChart = lazy(async () => ({ default: (await import('./charts.tsx')).DurationChart }))
 
 export default function OverviewPage() {
-  const api = useApi()
   const [scope] = useScope()
   useRefetchOnActionEvents(queryKeys.overview(), MIN_REFETCH_INTERVAL_MS)
-  const query = useQuery({
-    queryKey: queryKeys.overview(scope),
+  const query = useGet(queryKeys.overview(scope), '/overview', {
+    params: { query: scopeFilters(scope) },
     refetchInterval: MAX_REFETCH_INTERVAL_MS,
-    queryFn: ({ signal }) => api.get('/overview', { params: { query: scopeFilters(scope) }, signal }),
   })
   return (
     <>
@@ -71,30 +65,15 @@ function OverviewDetails({ overview }: { overview: Overview }) {
       </dl>
       {overview.needs_attention.count > 0 && <NeedsAttention {...overview.needs_attention} />}
       <div className={classes.runs}>
-        <OverviewRuns
-          id="running"
-          title="Running"
-          runs={running}
-          count={counts.running}
-          empty="Nothing is running"
-          to={lists.running}
-        />
-        <OverviewRuns
-          id="waiting"
-          title="Waiting"
-          runs={waiting}
-          count={counts.waiting}
-          empty="Nothing is waiting"
-          to={lists.waiting}
-        />
-        <OverviewRuns
-          id="failures"
-          title="Failed (24 h)"
-          runs={failures}
-          count={failed}
-          empty="No failures in the last 24 hours"
-          to={lists.failed}
-        />
+        <OverviewRuns title="Running" runs={running} count={counts.running} to={lists.running}>
+          Nothing is running
+        </OverviewRuns>
+        <OverviewRuns title="Waiting" runs={waiting} count={counts.waiting} to={lists.waiting}>
+          Nothing is waiting
+        </OverviewRuns>
+        <OverviewRuns title="Failed (24 h)" runs={failures} count={failed} to={lists.failed}>
+          No failures in the last 24 hours
+        </OverviewRuns>
       </div>
       <div className={`columns ${classes.sections}`}>
         <SectionCard id="days" title="Runs per day">

@@ -1,15 +1,14 @@
-import { NativeSelect, TextInput } from '@mantine/core'
+import { NativeSelect, Select, TextInput } from '@mantine/core'
 import { useLocation } from 'wouter'
 import { OPERATIONS } from '#client/index.ts'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
 import { usePermissions } from '../session/permissions.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
 import { fillIn, type NewPipelineValues, operationsOf, type Resource, resourceKey } from './new-pipeline.ts'
-import { type OfferedResource, useKnownResources } from './offered-resources.ts'
-import { ResourceSelect } from './resource-select.tsx'
+import { type KnownResources, type OfferedResource, useKnownResources } from './offered-resources.ts'
 import { useRefreshPipelines } from './use-pipeline-changes.ts'
 
 type AddPipelineDialogProps = {
@@ -67,7 +66,7 @@ export function AddPipelineDialog({ within, resource: given, close }: AddPipelin
         {...form.field('operation')}
         value={operation}
       />
-      <TextInput label="Name" data-autofocus autoComplete="off" {...form.field('name')} value={name} />
+      <TextInput label="Name" data-autofocus {...form.field('name')} value={name} />
     </FormDialog>
   )
 }
@@ -79,4 +78,43 @@ function useReason(chosen: OfferedResource | undefined, isLoaded: boolean): stri
   return isAllowed('pipeline:add', chosen.scope)
     ? undefined
     : 'Your role does not include pipeline:add there.'
+}
+
+type ResourceSelectProps = {
+  resources: KnownResources
+  chosen: OfferedResource | undefined
+  choose(key: string): void
+  error: string | null | undefined
+}
+
+function ResourceSelect({ resources, chosen, choose, error }: ResourceSelectProps) {
+  const isOffered = resources.offered.some(({ type, id }) => type === chosen?.type && id === chosen.id)
+  const offered = chosen && !isOffered ? [chosen, ...resources.offered] : resources.offered
+  return (
+    <Select
+      label="Runs on"
+      openOnFocus={false}
+      placeholder="An application or a server"
+      searchable
+      searchValue={resources.search}
+      onSearchChange={resources.setSearch}
+      allowDeselect={false}
+      nothingFoundMessage="No application or server found"
+      data={groupsOf(offered)}
+      // The API has found what matches.
+      filter={({ options }) => options}
+      value={chosen ? resourceKey(chosen) : null}
+      onChange={(key) => key !== null && choose(key)}
+      error={error}
+    />
+  )
+}
+
+function groupsOf(offered: readonly OfferedResource[]) {
+  const ofType = (type: Resource['type']) =>
+    offered.filter((one) => one.type === type).map((one) => ({ value: resourceKey(one), label: one.label }))
+  return [
+    { group: 'Applications', items: ofType('application') },
+    { group: 'Servers', items: ofType('server') },
+  ].filter(({ items }) => items.length > 0)
 }

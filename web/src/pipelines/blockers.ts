@@ -1,8 +1,7 @@
 // The runs that another one waits for. The API says why a run waits; which runs those are follows from what runs now.
 import { useQuery } from '@tanstack/react-query'
 import type { Api } from '../api/api.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import type { ActionListItem } from '../api/types.ts'
 
 type WaitingRun = {

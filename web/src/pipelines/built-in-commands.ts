@@ -1,7 +1,5 @@
 // What the built-in steps of a deploy run: it is set on the application.
-import { useQuery } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useGet } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
 import { healthText } from './health-check-input.ts'
 
@@ -18,16 +16,8 @@ export function useBuiltInCommands(pipeline: Pipeline): Readonly<Record<string, 
 
 /** Undefined for people who may not see it, and for other operations. */
 export function useDeployedApplication(pipeline: Pipeline) {
-  const api = useApi()
-  const { data } = useQuery({
-    queryKey: queryKeys.builtInCommands(pipeline.resource_id),
+  return useGet(queryKeys.builtInCommands(pipeline.resource_id), '/applications/{id}', {
+    params: { path: { id: pipeline.resource_id } },
     enabled: pipeline.operation === 'deploy' && pipeline.resource_type === 'application',
-    queryFn: async ({ signal }) => {
-      const path = { id: pipeline.resource_id }
-      const application = await api.get('/applications/{id}', { params: { path }, signal })
-      const { install_dependencies_command, build_command, health_check } = application
-      return { install_dependencies_command, build_command, health_check }
-    },
-  })
-  return data
+  }).data
 }

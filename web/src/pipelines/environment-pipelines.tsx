@@ -1,15 +1,13 @@
-import { Table, TextInput } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData } from '@tanstack/react-query'
 import { Workflow } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, usePage } from '../api/queries.ts'
 import type { Environment, Pipeline } from '../api/types.ts'
-import { EmptyState } from '../ui/empty-state.tsx'
-import { Loaded } from '../ui/page.tsx'
-import { DataTable, Pager } from '../ui/parts.tsx'
+import { EmptyState, Loaded } from '../ui/page.tsx'
+import { type Column, Pager, RowTable } from '../ui/table.tsx'
 import { RunMarks } from './run-marks.tsx'
 
 const PER_PAGE = 25
@@ -17,14 +15,10 @@ const DEBOUNCE_MS = 250
 
 /** A page of them; `search` is a part of the name of a pipeline or of what it runs on. */
 function useEnvironmentPipelines(id: number, search: string, page: number) {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.environmentPipelines(id, search, page),
+  const query = { page, per_page: PER_PAGE, ...(search !== '' && { q: search }) }
+  return usePage(queryKeys.environmentPipelines(id, search, page), '/environments/{id}/pipelines', {
+    params: { path: { id }, query },
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => {
-      const query = { page, per_page: PER_PAGE, ...(search !== '' && { q: search }) }
-      return api.page('/environments/{id}/pipelines', { params: { path: { id }, query }, signal })
-    },
   })
 }
 
@@ -64,7 +58,7 @@ export function EnvironmentPipelines({ environment, addButton }: EnvironmentPipe
             {items.length === 0 ? (
               <p className="dimmed">No pipelines match.</p>
             ) : (
-              <PipelinesTable label={label} pipelines={items} />
+              <RowTable label={label} rows={items} columns={COLUMNS} />
             )}
             {(page > 1 || hasNext) && (
               <Pager label={`Pages of ${label}`} {...{ page, total, hasNext }} go={setPage} />
@@ -76,29 +70,13 @@ export function EnvironmentPipelines({ environment, addButton }: EnvironmentPipe
   )
 }
 
-const COLUMNS = ['Name', 'Runs on', 'Operation', 'Steps', 'Last runs']
-
-function PipelinesTable({ label, pipelines }: { label: string; pipelines: Pipeline[] }) {
-  return (
-    <DataTable columns={COLUMNS} aria-label={label}>
-      {pipelines.map((pipeline) => (
-        <Table.Tr key={pipeline.id}>
-          <Table.Td miw="12rem" className="wrap name-cell">
-            <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link>
-          </Table.Td>
-          <Table.Td miw="8rem" className="wrap">
-            <RunsOn pipeline={pipeline} />
-          </Table.Td>
-          <Table.Td className="dimmed">{pipeline.operation_human_readable}</Table.Td>
-          <Table.Td className="numeric dimmed">{pipeline.steps.length}</Table.Td>
-          <Table.Td>
-            <RunMarks pipelineId={pipeline.id} />
-          </Table.Td>
-        </Table.Tr>
-      ))}
-    </DataTable>
-  )
-}
+const COLUMNS: Column<Pipeline>[] = [
+  ['Name', 'wrap name-cell', ({ id, name }) => <Link href={`/pipelines/${id}`}>{name}</Link>],
+  ['Runs on', 'wrap', (pipeline) => <RunsOn pipeline={pipeline} />],
+  ['Operation', 'dimmed', ({ operation_human_readable }) => operation_human_readable],
+  ['Steps', 'numeric dimmed', ({ steps }) => steps.length],
+  ['Last runs', undefined, ({ id }) => <RunMarks pipelineId={id} />],
+]
 
 function RunsOn({ pipeline }: { pipeline: Pipeline }) {
   const { resource_type: type, resource_id: id, resource_name: name } = pipeline

@@ -39,7 +39,6 @@ export function HealthCheckFields({ form, none }: HealthCheckFieldsProps) {
           description="For bash, in the folder of the release; healthy when it exits with 0"
           rows={2}
           className="code-input"
-          spellCheck={false}
           {...form.field('health_command')}
         />
       )}
@@ -48,7 +47,7 @@ export function HealthCheckFields({ form, none }: HealthCheckFieldsProps) {
   )
 }
 
-const NUMBER = { min: 0, clampBehavior: 'none', allowDecimal: false, allowNegative: false } as const
+const NUMBER = { min: 0, clampBehavior: 'none' } as const
 
 function HttpFields({ form }: { form: HealthForm }) {
   return (
@@ -56,22 +55,17 @@ function HttpFields({ form }: { form: HealthForm }) {
       <TextInput
         label={HEALTH_LABELS.health_url}
         description="As the server reaches it: http://127.0.0.1:3000/health. Redirects are not followed."
-        autoComplete="off"
-        spellCheck={false}
         {...form.field('health_url')}
       />
       <Group gap="md" align="start" grow>
         <TextInput
           label={HEALTH_LABELS.health_status}
           description="A status, or a range"
-          autoComplete="off"
           {...form.field('health_status')}
         />
         <TextInput
           label={`${HEALTH_LABELS.health_body} (optional)`}
           description="That the body must contain"
-          autoComplete="off"
-          spellCheck={false}
           {...form.field('health_body')}
         />
       </Group>

@@ -1,15 +1,17 @@
+import { Text } from '@mantine/core'
+import { GantryError } from '#client/index.ts'
+import { queryKeys, useRefetchOnActionEvents } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
 import { PipelineHooks } from '../hooks/pipeline-hooks.tsx'
 import { useResourceScope } from '../scope/tree.ts'
-import { Loaded } from '../ui/page.tsx'
+import { ErrorAlert, Loaded, Loading } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
 import { ResourceHeader } from '../ui/resource-header.tsx'
-import { PipelineMenu } from './pipeline-menu.tsx'
 import classes from './pipelines.module.css'
-import { usePipeline } from './pipelines.ts'
-import { PlanSection } from './plan-section.tsx'
+import { usePipeline, usePlan } from './pipelines.ts'
 import { RecentRuns } from './recent-runs.tsx'
-import { RunButtons } from './run-buttons.tsx'
+import { PipelineMenu, RunButtons } from './run-buttons.tsx'
+import { Plan } from './run-plan.tsx'
 import { SettingsSection } from './settings-section.tsx'
 import { StepsSection } from './steps-section.tsx'
 
@@ -42,5 +44,30 @@ function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
         </div>
       </div>
     </>
+  )
+}
+
+const REFETCH_MS = 5_000
+
+/** What a run would do now. It is planned again after each change, and when runs start or end. */
+function PlanSection({ pipeline }: { pipeline: Pipeline }) {
+  const { data, error } = usePlan(pipeline.id, {})
+  useRefetchOnActionEvents(queryKeys.plan(pipeline.id), REFETCH_MS)
+  const cannotRun = error instanceof GantryError && error.status === 409
+  return (
+    <SectionCard id="plan" title="Plan">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls */}
+      <div aria-live="polite" className={classes.plan} tabIndex={0}>
+        {cannotRun ? (
+          <Text size="sm">Cannot run yet. {error.message}</Text>
+        ) : error ? (
+          <ErrorAlert error={error} />
+        ) : data ? (
+          <Plan pipeline={pipeline} plan={data} />
+        ) : (
+          <Loading what="plan" />
+        )}
+      </div>
+    </SectionCard>
   )
 }

@@ -65,7 +65,7 @@ function AddButton({ scope, add, isSecond = false }: { scope: Scope; add(): void
     <ReasonedButton
       reason={allowed ? undefined : reason}
       variant={isSecond ? 'default' : 'filled'}
-      leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+      icon={Plus}
       onClick={add}
     >
       Add pipeline

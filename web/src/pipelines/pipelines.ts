@@ -1,17 +1,14 @@
 // The pipelines room: what pages read of a pipeline.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useGet } from '../api/queries.ts'
 import type { RunBody } from '../api/types.ts'
 
 const CACHED = { staleTime: 30_000 }
 
 export function usePipeline(id: string | number) {
-  const api = useApi()
-  return useQuery({
+  return useGet(queryKeys.pipeline(id), '/pipelines/{id}', {
+    params: { path: { id: id as number } },
     ...CACHED,
-    queryKey: queryKeys.pipeline(id),
-    queryFn: ({ signal }) => api.get('/pipelines/{id}', { params: { path: { id: id as number } }, signal }),
   })
 }
 

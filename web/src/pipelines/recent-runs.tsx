@@ -1,9 +1,7 @@
 import { Group } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
 import { STATUSES } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useGet } from '../api/queries.ts'
 import { formatDuration } from '../ui/format.ts'
 import { plural } from '../ui/status.ts'
 import classes from './pipelines.module.css'
@@ -13,14 +11,10 @@ const SHOWN = 20
 
 /** Newest first. */
 export function useRecentRuns(pipelineId: number) {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.recentRuns(pipelineId),
+  return useGet(queryKeys.recentRuns(pipelineId), '/actions', {
+    params: { query: { 'filter[pipeline_id]': String(pipelineId), per_page: SHOWN } },
     staleTime: 15_000,
-    queryFn: async ({ signal }) => {
-      const query = { 'filter[pipeline_id]': String(pipelineId), per_page: SHOWN }
-      return (await api.get('/actions', { params: { query }, signal })).map(toRun)
-    },
+    select: (actions) => actions.map(toRun),
   })
 }
 

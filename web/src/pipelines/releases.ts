@@ -1,7 +1,6 @@
 // The releases of an application that a rollback may return to: those of its completed deploys.
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useGet } from '../api/queries.ts'
 import type { ActionListItem } from '../api/types.ts'
 
 export type Release = {
@@ -66,14 +65,9 @@ export function useReleases(applicationId: number, pages: number) {
 
 /** The release that is live, as the application says; null without one. */
 export function useLiveRelease(applicationId: number) {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.liveRelease(applicationId),
+  return useGet(queryKeys.liveRelease(applicationId), '/applications/{id}', {
+    params: { path: { id: applicationId } },
     staleTime: 0,
-    queryFn: async ({ signal }) => {
-      const path = { id: applicationId }
-      const application = await api.get('/applications/{id}', { params: { path }, signal })
-      return application.last_deployments.live?.action_data.release_name ?? null
-    },
+    select: ({ last_deployments }) => last_deployments.live?.action_data.release_name ?? null,
   })
 }

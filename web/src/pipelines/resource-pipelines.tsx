@@ -1,29 +1,24 @@
 // The pipelines and the recent runs of one application or server, as sections of its page.
-import { Table } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Workflow } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
-import type { Pipeline } from '../api/types.ts'
+import { queryKeys, useAll, useApi, useRefetchOnActionEvents } from '../api/queries.ts'
+import type { ActionListItem, Pipeline } from '../api/types.ts'
 import { LatestRun } from '../scope/latest-run.tsx'
 import type { PermissionScope } from '../session/permissions.ts'
-import { EmptyState } from '../ui/empty-state.tsx'
 import { GuardedButton } from '../ui/guarded-button.tsx'
-import { Loaded } from '../ui/page.tsx'
-import { DataTable, Section, StatusBadge } from '../ui/parts.tsx'
+import { EmptyState, Loaded } from '../ui/page.tsx'
+import { Section, StatusBadge } from '../ui/parts.tsx'
 import { plural, triggerLabel } from '../ui/status.ts'
+import { type Column, RowTable } from '../ui/table.tsx'
 import { Age, Duration } from '../ui/time.tsx'
 import { AddPipelineDialog } from './add-pipeline-dialog.tsx'
-import { type PipelineRun, useResourceRuns } from './resource-runs.ts'
+import { runTitle } from './pipeline-names.ts'
 
 export function useResourcePipelines(type: 'application' | 'server', id: number) {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.pipelines(type, id),
-    queryFn: ({ signal }) =>
-      api.all(`/pipelines/${type}/{resource_id}`, { params: { path: { resource_id: id } }, signal }),
+  return useAll(queryKeys.pipelines(type, id), `/pipelines/${type}/{resource_id}`, {
+    params: { path: { resource_id: id } },
   })
 }
 
@@ -47,19 +42,23 @@ export function ResourcePipelines({ type, id, environmentId, scope }: ResourcePi
     <>
       <Section id="pipelines" title="Pipelines">
         <Loaded query={query} what="pipelines">
-          {(pipelines) =>
-            pipelines.length === 0 ? (
-              <EmptyState icon={Workflow} title="No pipelines yet" action={add}>
-                A pipeline is the list of steps that run on each server.
-              </EmptyState>
-            ) : (
-              <DataTable columns={['Name', 'Operation', 'Steps', 'Last run']} aria-label="Pipelines">
-                {pipelines.map((pipeline) => (
-                  <Row key={pipeline.id} pipeline={pipeline} run={runs.data?.latest.get(pipeline.id)} />
-                ))}
-              </DataTable>
-            )
-          }
+          {(pipelines) => (
+            <RowTable
+              label="Pipelines"
+              rows={pipelines}
+              columns={[
+                ['Name', 'wrap name-cell', (one) => <Link href={`/pipelines/${one.id}`}>{one.name}</Link>],
+                ['Operation', 'dimmed', (one) => one.operation_human_readable],
+                ['Steps', 'numeric dimmed', (one) => plural(one.steps.length, 'step')],
+                ['Last run', 'status-cell', (one) => <LatestRun run={runs.data?.latest.get(one.id)} />],
+              ]}
+              empty={
+                <EmptyState icon={Workflow} title="No pipelines yet" action={add}>
+                  A pipeline is the list of steps that run on each server.
+                </EmptyState>
+              }
+            />
+          )}
         </Loaded>
         {query.data && query.data.length > 0 && <div className="below-table">{add}</div>}
       </Section>
@@ -73,7 +72,14 @@ export function ResourcePipelines({ type, id, environmentId, scope }: ResourcePi
       {query.data && query.data.length > 0 && (
         <Section id="runs" title="Recent runs">
           <Loaded query={runs} what="runs">
-            {({ recent }) => <Runs runs={recent} />}
+            {({ recent }) => (
+              <RowTable
+                label="Recent runs"
+                rows={recent}
+                columns={RUN_COLUMNS}
+                empty={<span className="dimmed">No runs yet</span>}
+              />
+            )}
           </Loaded>
         </Section>
       )}
@@ -81,46 +87,48 @@ export function ResourcePipelines({ type, id, environmentId, scope }: ResourcePi
   )
 }
 
-function Row({ pipeline, run }: { pipeline: Pipeline; run: PipelineRun['action'] | undefined }) {
-  return (
-    <Table.Tr>
-      <Table.Td className="wrap name-cell">
-        <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link>
-      </Table.Td>
-      <Table.Td className="dimmed">{pipeline.operation_human_readable}</Table.Td>
-      <Table.Td className="numeric dimmed">{plural(pipeline.steps.length, 'step')}</Table.Td>
-      <Table.Td className="status-cell">
-        <LatestRun run={run} />
-      </Table.Td>
-    </Table.Tr>
-  )
-}
+const RUN_COLUMNS: Column<PipelineRun>[] = [
+  [
+    'Run',
+    'wrap name-cell',
+    ({ id, pipeline }) => <Link href={`/actions/${id}`}>{runTitle(pipeline.name, id)}</Link>,
+  ],
+  ['Status', 'status-cell', ({ action }) => <StatusBadge status={action.status} />],
+  [
+    'Started by',
+    'wrap dimmed status-cell',
+    ({ action: { triggered_from: from } }) => triggerLabel(from.trigger_type, from.name),
+  ],
+  ['Duration', 'dimmed', ({ action }) => <Duration from={action.started_at} to={action.completed_at} />],
+  ['When', 'numeric dimmed', ({ action }) => <Age of={action.created_at} />],
+]
 
-function Runs({ runs }: { runs: PipelineRun[] }) {
-  if (runs.length === 0) return <span className="dimmed">No runs yet</span>
-  return (
-    <DataTable columns={['Run', 'Status', 'Started by', 'Duration', 'When']} aria-label="Recent runs">
-      {runs.map(({ action, pipeline }) => (
-        <Table.Tr key={action.id}>
-          <Table.Td className="wrap name-cell">
-            <Link href={`/actions/${action.id}`}>
-              {pipeline.name} #{action.id}
-            </Link>
-          </Table.Td>
-          <Table.Td className="status-cell">
-            <StatusBadge status={action.status} />
-          </Table.Td>
-          <Table.Td className="wrap dimmed status-cell">
-            {triggerLabel(action.triggered_from.trigger_type, action.triggered_from.name)}
-          </Table.Td>
-          <Table.Td className="dimmed">
-            <Duration from={action.started_at} to={action.completed_at} />
-          </Table.Td>
-          <Table.Td className="numeric dimmed">
-            <Age of={action.created_at} />
-          </Table.Td>
-        </Table.Tr>
-      ))}
-    </DataTable>
-  )
+// The newest runs of the pipelines of one application or server.
+const REFETCH_INTERVAL_MS = 2_000
+const SHOWN = 8
+/** A request for each: those of a resource with more pipelines are incomplete. */
+const MAX_PIPELINES = 12
+
+type PipelineRun = { id: number; action: ActionListItem; pipeline: Pick<Pipeline, 'id' | 'name'> }
+
+/** Newest first, with the newest run of each pipeline by its id. */
+function useResourceRuns(pipelines: readonly Pipeline[] | undefined) {
+  const api = useApi()
+  useRefetchOnActionEvents(queryKeys.resourceRuns(), REFETCH_INTERVAL_MS)
+  return useQuery({
+    queryKey: queryKeys.resourceRuns((pipelines ?? []).map(({ id }) => id)),
+    enabled: pipelines !== undefined,
+    queryFn: async ({ signal }) => {
+      const lists = await Promise.all(
+        (pipelines ?? []).slice(0, MAX_PIPELINES).map(async (pipeline): Promise<PipelineRun[]> => {
+          const query = { 'filter[pipeline_id]': String(pipeline.id), per_page: SHOWN }
+          const actions = await api.get('/actions', { params: { query }, signal })
+          return actions.map((action) => ({ id: action.id, action, pipeline }))
+        }),
+      )
+      const latest = new Map(lists.flatMap(([run]) => (run ? [[run.pipeline.id, run.action] as const] : [])))
+      const recent = lists.flat().sort((one, other) => other.action.id - one.action.id)
+      return { latest, recent: recent.slice(0, SHOWN) }
+    },
+  })
 }

@@ -2,9 +2,10 @@ import { Badge, Button, Group, Radio, Stack, Text, TextInput } from '@mantine/co
 import { useEffect, useRef, useState } from 'react'
 import { GantryError } from '#client/index.ts'
 import type { Pipeline, RunBody } from '../api/types.ts'
+import { Dialog, DialogFooter } from '../ui/dialog.tsx'
 import { splitErrors } from '../ui/field-errors.ts'
 import { ErrorAlert, Loaded, Loading } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { Age } from '../ui/time.tsx'
 import { usePlan } from './pipelines.ts'
 import { type Release, useLiveRelease, useReleases } from './releases.ts'
@@ -117,6 +118,7 @@ function RollbackForm({
           </Loaded>
           <TextInput
             label="Comment (optional)"
+            spellCheck
             maxLength={255}
             value={comment}
             onChange={(event) => setComment(event.currentTarget.value)}
@@ -126,14 +128,11 @@ function RollbackForm({
         <RunPlanPanel pipeline={pipeline} plan={plan.data} error={run.error ? null : rest} />
       </div>
       {run.error && rest && <ErrorAlert error={rest} />}
-      <Group justify="flex-end" gap="sm" mt="md" className="form-footer">
-        <Button variant="default" onClick={close}>
-          Cancel
-        </Button>
+      <DialogFooter close={close} mt="md">
         <Button type="submit" loading={run.isPending} disabled={!plan.data || plan.error !== null}>
           Roll back
         </Button>
-      </Group>
+      </DialogFooter>
     </form>
   )
 }
@@ -167,12 +166,7 @@ function Releases({ releases, live, chosen, choose }: ReleasesProps) {
     const proposed = list.current?.querySelector<HTMLElement>('[role="radio"][aria-checked="true"]')
     if (isProposed && document.activeElement?.tagName !== 'INPUT') proposed?.focus()
   }, [isProposed])
-  if (releases.length === 0)
-    return (
-      <Text className="dimmed" size="sm">
-        No deploy of this application has completed yet.
-      </Text>
-    )
+  if (releases.length === 0) return <Dimmed>No deploy of this application has completed yet.</Dimmed>
   return (
     <Radio.Group label="Release" value={chosen ?? null} onChange={choose}>
       <div className={classes.releases} ref={list}>

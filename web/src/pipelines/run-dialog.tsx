@@ -1,14 +1,13 @@
 import { Button, Checkbox, Group, NativeSelect, Stack, Textarea, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
+import { Dialog, DialogFooter } from '../ui/dialog.tsx'
 import { splitErrors } from '../ui/field-errors.ts'
 import { ErrorAlert } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
 import { usePlan } from './pipelines.ts'
 import classes from './run.module.css'
 import { EMPTY_INPUT, inputOf, inputProblems, type RunInput, toBody } from './run-input.ts'
@@ -84,6 +83,7 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
             )}
             <TextInput
               label="Comment (optional)"
+              spellCheck
               placeholder="Why it runs"
               maxLength={255}
               data-autofocus={!isDeploy || undefined}
@@ -97,7 +97,6 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
               placeholder="greeting=hello"
               rows={3}
               resize="vertical"
-              spellCheck={false}
               className={classes.variables}
               value={input.variables}
               onChange={(event) => set({ variables: event.currentTarget.value })}
@@ -107,14 +106,11 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
           <RunPlanPanel pipeline={pipeline} plan={plan.data} error={run.error ? null : rest} />
         </div>
         {run.error && rest && <ErrorAlert error={rest} />}
-        <Group justify="flex-end" gap="sm" mt="md" className="form-footer">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
+        <DialogFooter close={close} mt="md">
           <Button type="submit" loading={run.isPending}>
             Run
           </Button>
-        </Group>
+        </DialogFooter>
       </form>
     </Dialog>
   )
@@ -123,15 +119,14 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
 /** Starts a run, says what became of it, and opens its page. */
 export function useRun(pipeline: Pick<Pipeline, 'id' | 'name'>, close: () => void) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const [, navigate] = useLocation()
   const announce = useAnnounceRun()
   return useMutation({
     mutationFn: (body: ReturnType<typeof toBody>) =>
       api.post('/pipelines/{id}/actions', { params: { path: { id: pipeline.id } }, body }),
     onSuccess(action) {
-      void queries.invalidateQueries({ queryKey: queryKeys.recentRuns(pipeline.id) })
-      void queries.invalidateQueries({ queryKey: queryKeys.actions() })
+      void refetch(queryKeys.recentRuns(pipeline.id), queryKeys.actions())
       close()
       announce(action, pipeline.name)
       navigate(`/actions/${action.id}`)
@@ -172,7 +167,6 @@ function SourceFields({ input, set, errorOf, defaultBranch }: SourceFieldsProps)
           label={SOURCE_LABELS[input.sourceType]}
           placeholder={input.sourceType === 'branch' ? defaultBranch : undefined}
           data-autofocus
-          spellCheck={false}
           value={input.sourceRef}
           onChange={(event) => set({ sourceRef: event.currentTarget.value })}
           error={errorOf('sourceRef')}

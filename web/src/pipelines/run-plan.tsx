@@ -1,11 +1,12 @@
 // What a run would do, and what it would wait for, before it starts.
 import { Alert, List, Paper, Text } from '@mantine/core'
+import { ArrowDown } from 'lucide-react'
 import { Link } from 'wouter'
 import type { Pipeline, RunPlan } from '../api/types.ts'
+import { ICON } from '../ui/icon.ts'
 import { ErrorAlert, Loading } from '../ui/page.tsx'
 import { plural } from '../ui/status.ts'
 import { useBlockers } from './blockers.ts'
-import { RollbackSummary } from './rollback-summary.tsx'
 import classes from './run.module.css'
 
 type RunPlanPanelProps = { pipeline: Pipeline; plan: RunPlan | undefined; error: Error | null }
@@ -110,5 +111,43 @@ function WouldWait({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
             </span>
           ))}
     </Alert>
+  )
+}
+
+type Rollback = NonNullable<RunPlan['rollback']>
+
+/** From which release to which. */
+function RollbackSummary({ rollback: { from, to } }: { rollback: Rollback }) {
+  return (
+    <>
+      {from ? (
+        <Release word="From" release={from} />
+      ) : (
+        <Text size="sm">From whatever is live on each server</Text>
+      )}
+      <ArrowDown {...ICON} />
+      <Release word="To" release={to} />
+    </>
+  )
+}
+
+function Release({ word, release }: { word: string; release: Rollback['to'] }) {
+  const { release_name, commit_hash, commit_message, action_id } = release
+  return (
+    <Text size="sm" className="wrap" component="div">
+      {word} <code>{release_name}</code>
+      {action_id !== null && (
+        <>
+          {' '}
+          <Link href={`/actions/${action_id}`} target="_blank" rel="noreferrer">
+            #{action_id}
+          </Link>
+        </>
+      )}
+      <div className="dimmed">
+        {commit_hash && <code>{commit_hash.slice(0, 8)}</code>}{' '}
+        {commit_message?.split('\n')[0]?.slice(0, 200)}
+      </div>
+    </Text>
   )
 }

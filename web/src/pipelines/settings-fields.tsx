@@ -1,8 +1,6 @@
 import { Group, MultiSelect, NativeSelect, NumberInput, TextInput } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { OPERATIONS } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useGet } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
 import type { RecordForm } from '../ui/form/use-record-form.ts'
 import { useDeployedApplication } from './built-in-commands.ts'
@@ -17,7 +15,7 @@ export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
   const operations = operationsOf(pipeline.resource_type as Resource['type'])
   return (
     <>
-      <TextInput label="Name" data-autofocus autoComplete="off" {...form.field('name')} />
+      <TextInput label="Name" data-autofocus {...form.field('name')} />
       <Group gap="md" align="start" grow>
         <NumberInput
           label="Max concurrent runs"
@@ -25,8 +23,6 @@ export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
           min={0}
           max={10_000}
           clampBehavior="none"
-          allowDecimal={false}
-          allowNegative={false}
           {...form.field('max_parallel_actions')}
         />
         <NativeSelect
@@ -80,7 +76,6 @@ function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
           <TextInput
             label="Batch size"
             description="Servers, or a share such as 25%."
-            autoComplete="off"
             {...form.field('batch')}
           />
           <NumberInput
@@ -89,8 +84,6 @@ function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
             min={0}
             max={10_000}
             clampBehavior="none"
-            allowDecimal={false}
-            allowNegative={false}
             {...form.field('max_failed')}
           />
         </Group>
@@ -108,18 +101,9 @@ function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
 
 /** Pipelines of the same environment. One that is chosen but not listed keeps its id as its name. */
 function RunAfterField({ form, pipeline }: SettingsFieldsProps) {
-  const api = useApi()
-  const { data = [] } = useQuery({
-    queryKey: queryKeys.environmentPipelines(pipeline.environment_id, 'names'),
-    queryFn: async ({ signal }) => {
-      const query = {
-        within: `environment:${pipeline.environment_id}`,
-        type: 'pipeline' as const,
-        per_page: 100,
-      }
-      return api.get('/names', { params: { query }, signal })
-    },
-  })
+  const query = { within: `environment:${pipeline.environment_id}`, type: 'pipeline', per_page: 100 }
+  const key = queryKeys.environmentPipelines(pipeline.environment_id, 'names')
+  const { data = [] } = useGet(key, '/names', { params: { query } })
   const known = data.filter(({ id }) => id !== pipeline.id)
   const listed = new Set(known.map(({ id }) => String(id)))
   return (

@@ -1,14 +1,30 @@
 import { DataList } from '@mantine/core'
 import { useState } from 'react'
+import { queryKeys } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
+import { useResourceScope } from '../scope/tree.ts'
 import type { PermissionScope } from '../session/permissions.ts'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
+import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { useStored, useVersioned } from '../ui/form/versioned.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
+import { notify } from '../ui/notify.ts'
+import { Loaded } from '../ui/page.tsx'
 import { Fact, SectionCard } from '../ui/parts.tsx'
 import { useDeployedApplication } from './built-in-commands.ts'
-import { healthText } from './health-check-input.ts'
+import { HEALTH_LABELS, healthText } from './health-check-input.ts'
 import { PipelineLink } from './pipeline-link.tsx'
-import { SettingsDialog } from './settings-dialog.tsx'
-import { ON_FAILURE, QUEUE_POLICIES, rolloutText } from './settings-input.ts'
+import { SettingsFields } from './settings-fields.tsx'
+import {
+  bodyOfSettings,
+  checkSettings,
+  ON_FAILURE,
+  QUEUE_POLICIES,
+  rolloutText,
+  settingsField,
+  valuesOfPipeline,
+} from './settings-input.ts'
+import { useRefreshPipeline } from './use-pipeline-changes.ts'
 
 type SettingsSectionProps = { pipeline: Pipeline; scope: PermissionScope | undefined }
 
@@ -59,5 +75,57 @@ export function SettingsSection({ pipeline, scope }: SettingsSectionProps) {
       </GuardedButton>
       {isEditing && <SettingsDialog pipelineId={pipeline.id} close={() => setEditing(false)} />}
     </SectionCard>
+  )
+}
+
+type SettingsDialogProps = { pipelineId: number; close(): void }
+
+function SettingsDialog({ pipelineId, close }: SettingsDialogProps) {
+  const query = useVersioned(queryKeys.pipeline(pipelineId), '/pipelines/{id}', {
+    params: { path: { id: pipelineId } },
+  })
+  return (
+    <Loaded query={query} what="pipeline">
+      {({ record, version }) => <SettingsForm pipeline={record} version={version} close={close} />}
+    </Loaded>
+  )
+}
+
+const LABELS = {
+  max_parallel_actions: 'Max concurrent runs',
+  queue_policy: 'When busy',
+  batch: 'Batch size',
+  ...HEALTH_LABELS,
+}
+
+type SettingsFormProps = { pipeline: Pipeline; version: string | null; close(): void }
+
+function SettingsForm({ pipeline, version, close }: SettingsFormProps) {
+  const refresh = useRefreshPipeline(pipeline.id)
+  const { scope } = useResourceScope(pipeline)
+  const form = useRecordForm({
+    id: `pipeline-${pipeline.id}`,
+    initial: valuesOfPipeline(pipeline),
+    version,
+    validate: checkSettings,
+    fields: settingsField,
+    ...useStored('/pipelines/{id}', { path: { id: pipeline.id } }, valuesOfPipeline, bodyOfSettings),
+    onSaved({ name }) {
+      refresh()
+      notify.done(`Pipeline ${name} saved.`)
+      close()
+    },
+  })
+  return (
+    <FormDialog
+      title="Pipeline settings"
+      submit="Save changes"
+      form={form}
+      needs={{ permission: 'pipeline:edit', scope }}
+      close={close}
+      labels={LABELS}
+    >
+      <SettingsFields form={form} pipeline={pipeline} />
+    </FormDialog>
   )
 }

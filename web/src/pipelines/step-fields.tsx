@@ -36,7 +36,7 @@ export function StepFields({ form }: { form: RecordForm<StepValues> }) {
   const isWrong = Boolean(description || run_as_user || timeout_seconds)
   return (
     <>
-      <TextInput label="Name" autoComplete="off" {...form.field('name')} />
+      <TextInput label="Name" {...form.field('name')} />
       <CodeEditor
         label="Command"
         description="A bash script. It runs on each server; type $ for the variables it gets."
@@ -46,13 +46,11 @@ export function StepFields({ form }: { form: RecordForm<StepValues> }) {
         {...form.field('command')}
       />
       <MoreOptions isOpen={hasMoreOptions(form.values) || isWrong}>
-        <TextInput label="Description (optional)" {...form.field('description')} />
+        <TextInput label="Description (optional)" spellCheck {...form.field('description')} />
         <Group gap="md" align="start" grow>
           <TextInput
             label="Run as user (optional)"
             placeholder="user of the connection"
-            autoComplete="off"
-            spellCheck={false}
             {...form.field('run_as_user')}
           />
           <TimeoutInput form={form} />
@@ -86,8 +84,6 @@ export function TimeoutInput({ form }: { form: WithTimeout }) {
       min={1}
       max={86_400}
       clampBehavior="none"
-      allowDecimal={false}
-      allowNegative={false}
       {...form.field('timeout_seconds')}
     />
   )

@@ -1,8 +1,18 @@
 import { Title } from '@mantine/core'
 import { type ReactNode, useEffect, useRef } from 'react'
+import { queryKeys, useApi } from '../api/queries.ts'
+import type { Pipeline, PipelineStep } from '../api/types.ts'
 import { RecordForm } from '../ui/form/record-form.tsx'
-import type { RecordForm as FormState } from '../ui/form/use-record-form.ts'
+import { type RecordForm as FormState, useRecordForm } from '../ui/form/use-record-form.ts'
+import { useStored, useVersioned } from '../ui/form/versioned.ts'
+import { notify } from '../ui/notify.ts'
+import { Loaded } from '../ui/page.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import classes from './pipelines.module.css'
+import { STEP_LABELS, StepFields, TimeoutInput } from './step-fields.tsx'
+import { bodyOfStep, checkTimeout, NEW_STEP, type StepValues, valuesOfStep } from './step-input.ts'
+import { type NewPosition, triggerAfter } from './step-order.ts'
+import { useRefreshPipeline } from './use-pipeline-changes.ts'
 
 /** The form that is open: opening another one asks first if anything is unsaved. */
 export type OpenedForm = { current: { leaveBy(go: () => void): void } | undefined }
@@ -46,4 +56,104 @@ export function StepForm<Values extends object>(props: Props<Values>) {
       </RecordForm>
     </section>
   )
+}
+
+type AddStepFormProps = StepFormProps & {
+  pipeline: Pipeline
+  position: NewPosition
+  /** A copy of another step. */
+  values?: StepValues | undefined
+}
+
+export function AddStepForm({ pipeline, position, values = NEW_STEP, ...rest }: AddStepFormProps) {
+  const api = useApi()
+  const refresh = useRefreshPipeline(pipeline.id)
+  const form = useRecordForm<StepValues, PipelineStep>({
+    id: `step-new-${pipeline.id}`,
+    initial: values,
+    validate: checkTimeout,
+    save(entered) {
+      const after = triggerAfter(position)
+      return api.post('/pipelines/{id}/steps', {
+        params: { path: { id: pipeline.id } },
+        body: { ...bodyOfStep(entered), ...(after !== undefined && { trigger_after: after }) },
+      })
+    },
+    onSaved(step) {
+      refresh()
+      notify.done(`Step ${step.name} added.`)
+      rest.close()
+    },
+  })
+  return (
+    <StepForm {...rest} form={form} title="New step" submit="Add step" labels={STEP_LABELS}>
+      <StepFields form={form} />
+    </StepForm>
+  )
+}
+
+// A step is changed on top of the version that the person saw.
+type ChangeStepFormProps = StepFormProps & { pipelineId: number; id: number }
+
+export function ChangeStepForm({ pipelineId, id, ...rest }: ChangeStepFormProps) {
+  const path = { id: pipelineId, step_id: id }
+  const query = useVersioned(queryKeys.step(pipelineId, id), '/pipelines/{id}/steps/{step_id}', {
+    params: { path },
+  })
+  return (
+    <Loaded query={query} what="step">
+      {({ record, version }) => {
+        const shown = { step: record, version, pipelineId }
+        return record.built_in ? <BuiltInForm {...rest} {...shown} /> : <CustomForm {...rest} {...shown} />
+      }}
+    </Loaded>
+  )
+}
+
+type FormProps = StepFormProps & { pipelineId: number; step: PipelineStep; version: string | null }
+
+function CustomForm({ pipelineId, step, version, ...rest }: FormProps) {
+  const form = useStepForm({ pipelineId, step, version, close: rest.close }, valuesOfStep, bodyOfStep)
+  return (
+    <StepForm {...rest} form={form} title={`Edit ${step.name}`} submit="Save changes" labels={STEP_LABELS}>
+      <StepFields form={form} />
+    </StepForm>
+  )
+}
+
+type Timeout = Pick<StepValues, 'timeout_seconds'>
+
+function BuiltInForm({ pipelineId, step, version, ...rest }: FormProps) {
+  const form = useStepForm(
+    { pipelineId, step, version, close: rest.close },
+    ({ timeout_seconds }): Timeout => ({ timeout_seconds }),
+    ({ timeout_seconds }) => ({ timeout_seconds: Number(timeout_seconds) }),
+  )
+  return (
+    <StepForm {...rest} form={form} title={`Edit ${step.name}`} submit="Save changes" labels={STEP_LABELS}>
+      <Dimmed>{step.description}. Every deploy has this step; only its timeout can be changed.</Dimmed>
+      <TimeoutInput form={form} />
+    </StepForm>
+  )
+}
+
+function useStepForm<Values extends Timeout>(
+  { pipelineId, step, version, close }: Pick<FormProps, 'pipelineId' | 'step' | 'version' | 'close'>,
+  valuesOf: (step: PipelineStep) => Values,
+  bodyOf: (values: Values) => object,
+) {
+  const refresh = useRefreshPipeline(pipelineId)
+  const path = { id: pipelineId, step_id: step.id }
+  return useRecordForm<Values, PipelineStep>({
+    id: `step-${step.id}`,
+    initial: valuesOf(step),
+    version,
+    validate: checkTimeout,
+    ...useStored('/pipelines/{id}/steps/{step_id}', { path }, valuesOf, bodyOf),
+    onSaved({ name }) {
+      refresh()
+      notify.done(`Step ${name} saved.`)
+      close()
+    },
+  })
 }

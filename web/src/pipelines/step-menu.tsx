@@ -2,9 +2,7 @@ import { Menu } from '@mantine/core'
 import { ArrowDown, ArrowUp, BetweenHorizontalEnd, BetweenHorizontalStart, Copy } from 'lucide-react'
 import type { PipelineStep } from '../api/types.ts'
 import type { PermissionScope } from '../session/permissions.ts'
-import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
-import { ICON } from '../ui/icon.ts'
-import { MoreMenu } from '../ui/more-menu.tsx'
+import { GuardedButton, GuardedMenuItem, MoreMenu, RemoveMenuItem } from '../ui/guarded-button.tsx'
 import type { OpenForm } from './open-form.ts'
 import { isHealthStep, positionBefore } from './step-order.ts'
 
@@ -40,30 +38,26 @@ export function StepMenu({ step, steps, scope, open, move, remove }: StepMenuPro
       <MoreMenu label={`More actions for ${name}`} isSmall>
         <GuardedMenuItem
           {...guard}
-          leftSection={<BetweenHorizontalEnd {...ICON} />}
+          icon={BetweenHorizontalEnd}
           onClick={() => add(positionBefore(steps, id))}
         >
           Add step before
         </GuardedMenuItem>
         {!isHealthStep(step) && (
-          <GuardedMenuItem
-            {...guard}
-            leftSection={<BetweenHorizontalStart {...ICON} />}
-            onClick={() => add(id)}
-          >
+          <GuardedMenuItem {...guard} icon={BetweenHorizontalStart} onClick={() => add(id)}>
             Add step after
           </GuardedMenuItem>
         )}
         {!built_in && (
           <>
-            <GuardedMenuItem {...guard} leftSection={<Copy {...ICON} />} onClick={() => add(id, id)}>
+            <GuardedMenuItem {...guard} icon={Copy} onClick={() => add(id, id)}>
               Duplicate
             </GuardedMenuItem>
             <Menu.Divider />
             <GuardedMenuItem
               {...guard}
               disabled={index === 0}
-              leftSection={<ArrowUp {...ICON} />}
+              icon={ArrowUp}
               onClick={() => move(id, index - 1)}
             >
               Move up
@@ -71,7 +65,7 @@ export function StepMenu({ step, steps, scope, open, move, remove }: StepMenuPro
             <GuardedMenuItem
               {...guard}
               disabled={index === steps.length - 1}
-              leftSection={<ArrowDown {...ICON} />}
+              icon={ArrowDown}
               onClick={() => move(id, index + 1)}
             >
               Move down

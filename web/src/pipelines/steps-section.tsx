@@ -1,23 +1,24 @@
 import { Paper, VisuallyHidden } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
 import { ListPlus, Plus } from 'lucide-react'
 import { Fragment, type ReactNode, useEffect, useRef, useState } from 'react'
+import { queryKeys, useApi } from '../api/queries.ts'
 import type { Pipeline, PipelineStep } from '../api/types.ts'
 import { type PermissionScope, usePermission } from '../session/permissions.ts'
-import { EmptyState } from '../ui/empty-state.tsx'
 import { GuardedButton } from '../ui/guarded-button.tsx'
+import { EmptyState } from '../ui/page.tsx'
 import { Section } from '../ui/parts.tsx'
-import { AddStepForm } from './add-step-form.tsx'
+import { RemoveDialog } from '../ui/remove-dialog.tsx'
 import { useBuiltInCommands } from './built-in-commands.ts'
-import { ChangeStepForm } from './change-step-form.tsx'
 import classes from './pipelines.module.css'
-import { RemoveStepDialog } from './remove-step-dialog.tsx'
 import { SortableSteps } from './sortable-steps.tsx'
+import { AddStepForm, ChangeStepForm } from './step-form.tsx'
 import { copyOf } from './step-input.ts'
 import { StepMenu } from './step-menu.tsx'
 import { indexOfNew } from './step-order.ts'
 import { StepRow } from './step-row.tsx'
 import { useOpenForm } from './use-open-form.ts'
-import { useMoveStep } from './use-pipeline-changes.ts'
+import { useMoveStep, useRefreshPipeline } from './use-pipeline-changes.ts'
 
 type StepsSectionProps = { pipeline: Pipeline; scope: PermissionScope | undefined }
 
@@ -112,7 +113,7 @@ function AddButton({ scope, add, isFilled = false }: AddButtonProps) {
       scope={scope}
       size={isFilled ? 'sm' : 'compact-sm'}
       variant={isFilled ? 'filled' : 'subtle'}
-      leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+      icon={Plus}
       onClick={add}
       data-add
     >
@@ -138,4 +139,30 @@ function useFocusAfterChange(list: { current: HTMLElement | null }, count: numbe
       list.current?.querySelector<HTMLElement>('[data-add]')?.focus({ preventScroll: true })
     before.current = count
   }, [list, count])
+}
+
+type RemoveStepDialogProps = { pipelineId: number; step: PipelineStep; close(): void }
+
+function RemoveStepDialog({ pipelineId, step, close }: RemoveStepDialogProps) {
+  const api = useApi()
+  const queries = useQueryClient()
+  const refresh = useRefreshPipeline(pipelineId)
+  const path = { id: pipelineId, step_id: step.id }
+  return (
+    <RemoveDialog
+      what="step"
+      name={step.name}
+      remove={() => api.delete('/pipelines/{id}/steps/{step_id}', { params: { path } })}
+      onRemoved={() => {
+        queries.setQueryData<Pipeline>(
+          queryKeys.pipeline(pipelineId),
+          (before) => before && { ...before, steps: before.steps.filter(({ id }) => id !== step.id) },
+        )
+        refresh()
+      }}
+      close={close}
+    >
+      Runs that have already started are not affected. This cannot be undone.
+    </RemoveDialog>
+  )
 }

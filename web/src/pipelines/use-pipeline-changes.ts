@@ -1,28 +1,23 @@
 // What changes the steps of a pipeline, and what the page loads again afterward.
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { Pipeline } from '../api/types.ts'
 import { notify } from '../ui/notify.ts'
 import { moveStep, precedingId } from './step-order.ts'
 
 /** Where pages list pipelines. */
 export function useRefreshPipelines(): () => void {
-  const queries = useQueryClient()
-  return () => {
-    for (const queryKey of [queryKeys.environmentPipelines(), ['pipelines']])
-      void queries.invalidateQueries({ queryKey })
-  }
+  const refetch = useRefetch()
+  return () => void refetch(queryKeys.environmentPipelines(), ['pipelines'])
 }
 
 /** The pipeline, its steps and its plan, also where other pages list them. */
 export function useRefreshPipeline(id: number): () => void {
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const refreshLists = useRefreshPipelines()
   return () => {
-    for (const queryKey of [queryKeys.pipeline(id), queryKeys.plan(id)])
-      void queries.invalidateQueries({ queryKey })
+    void refetch(queryKeys.pipeline(id), queryKeys.plan(id))
     refreshLists()
   }
 }

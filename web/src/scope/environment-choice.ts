@@ -1,9 +1,9 @@
 // The environments that something can be added to.
-import { useQuery } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
 import type { Data } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
-import { type PermissionScope, usePermissions } from '../session/permissions.ts'
+import { queryKeys, useGet } from '../api/queries.ts'
+import { type PermissionScope, usePermission, usePermissions } from '../session/permissions.ts'
+import { useScope } from './scope.ts'
 
 export type EnvironmentChoice = Required<PermissionScope> & {
   organization: number
@@ -18,11 +18,9 @@ const QUERY = { type: 'project,environment', per_page: 1_000 }
 
 /** Those in which the person has the permission, as far as they are not archived. Undefined while loading. */
 export function useEnvironmentChoices(permission: string): EnvironmentChoice[] | undefined {
-  const api = useApi()
   const isAllowed = usePermissions()
-  const { data } = useQuery({
-    queryKey: queryKeys.names(QUERY),
-    queryFn: ({ signal }) => api.get('/names', { params: { query: QUERY }, signal }),
+  const { data } = useGet(queryKeys.names(QUERY), '/names', {
+    params: { query: QUERY },
     select: environmentChoices,
   })
   return data?.filter((choice) => isAllowed(permission, choice))
@@ -59,4 +57,31 @@ export function keepChoice(
   const current = choices.find(({ environment }) => environment === kept)
   if (current) return { choices, choice: current }
   return { choices: [before.choice, ...choices], choice: before.choice }
+}
+
+/**
+ * The environment that something is added to: the selected one, else the first that is possible. It stays when the
+ * permission is lost, so that the form stays; `reason` then says why nothing can be saved.
+ */
+export function useEnvironmentChoice(permission: string, given?: number) {
+  const [scope] = useScope()
+  const choices = useEnvironmentChoices(permission)
+  const [chosen, setChosen] = useState<number>()
+  const suitable = choices?.filter(
+    ({ organization, project }) =>
+      (scope.organization === undefined || scope.organization === organization) &&
+      (scope.project === undefined || scope.project === project),
+  )
+  const wanted = chosen ?? given ?? scope.environment
+  const found = choices?.find(({ environment }) => environment === wanted) ?? suitable?.[0] ?? choices?.[0]
+  const kept = useRef<ChosenEnvironment>(undefined)
+  kept.current = keepChoice(kept.current, choices ?? [], found, chosen)
+  const last = kept.current
+  const { allowed, reason } = usePermission(permission, last?.choice)
+  return {
+    choices: last?.choices ?? choices,
+    choice: last?.choice,
+    reason: allowed ? undefined : reason,
+    setChosen,
+  }
 }

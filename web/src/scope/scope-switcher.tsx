@@ -1,9 +1,9 @@
+import { Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Building2, FolderClosed, Layers } from 'lucide-react'
+import { Building2, FolderClosed, Layers, type LucideIcon } from 'lucide-react'
 import { useLocation } from 'wouter'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import { placeForScope, type Scope, scopeSearch, useScope } from './scope.ts'
-import { type Option, ScopeLevel } from './scope-level.tsx'
 import classes from './scope-switcher.module.css'
 import { projectsQuery, useEnvironment, useEnvironments, useOrganizations, useProject } from './tree.ts'
 
@@ -68,4 +68,51 @@ function onlyOne({ data }: OptionsQuery): number | undefined {
 /** The selected id, unless its list is still loading or includes it. */
 function unlisted({ data, isFetching }: OptionsQuery, selected: number | undefined): number | undefined {
   return isFetching || data?.some(({ id }) => id === selected) ? undefined : selected
+}
+
+type Option = { id: number; name: string }
+
+type ScopeLevelProps = {
+  name: string
+  icon: LucideIcon
+  selected: number | undefined
+  options: Option[] | undefined
+  /** What is selected, where the list does not include it. */
+  unlisted: Option | undefined
+  select(id: number | undefined): void
+}
+
+const ALL = 'all'
+/** From here on people type rather than look. */
+const SEARCHED_FROM = 8
+/** Typing finds the others. */
+const MAX_SHOWN = 200
+
+function ScopeLevel({ name, icon: Icon, selected, options = [], unlisted, select }: ScopeLevelProps) {
+  if (options.length === 0 && selected === undefined && name !== 'Organization') return null
+  const isListed = selected === undefined || options.some(({ id }) => id === selected)
+  const fallback = unlisted?.id === selected ? unlisted?.name : `#${selected}`
+  return (
+    <Select
+      aria-label={name}
+      size="sm"
+      variant="unstyled"
+      classNames={{ input: classes.input!, option: classes.option! }}
+      leftSection={<Icon size={16} strokeWidth={1.75} aria-hidden="true" />}
+      leftSectionPointerEvents="none"
+      value={selected === undefined ? ALL : String(selected)}
+      onChange={(value) => select(Number(value) || undefined)}
+      allowDeselect={false}
+      checkIconPosition="right"
+      searchable={options.length >= SEARCHED_FROM}
+      nothingFoundMessage="Nothing found"
+      limit={MAX_SHOWN}
+      comboboxProps={{ width: '18rem', position: 'bottom-start', shadow: 'md' }}
+      data={[
+        { value: ALL, label: `All ${name.toLowerCase()}s` },
+        ...(isListed ? [] : [{ value: String(selected), label: fallback ?? '' }]),
+        ...options.map((option) => ({ value: String(option.id), label: option.name })),
+      ]}
+    />
+  )
 }

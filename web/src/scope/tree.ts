@@ -1,20 +1,15 @@
 // Organizations, projects and environments, as far as the person may see them. They change rarely.
-import { queryOptions, useQuery } from '@tanstack/react-query'
+import { queryOptions } from '@tanstack/react-query'
 import type { Api } from '../api/api.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useAll, useGet } from '../api/queries.ts'
 import type { Environment } from '../api/types.ts'
 import type { PermissionScope } from '../session/permissions.ts'
+import { useScope } from './scope.ts'
 
 const CACHED = { staleTime: 60_000 }
 
 export function useOrganizations() {
-  const api = useApi()
-  return useQuery({
-    ...CACHED,
-    queryKey: queryKeys.organizations,
-    queryFn: ({ signal }) => api.all('/organizations', { signal }),
-  })
+  return useAll(queryKeys.organizations, '/organizations', { ...CACHED })
 }
 
 export function projectsQuery(api: Api, organization: number | undefined) {
@@ -28,34 +23,27 @@ export function projectsQuery(api: Api, organization: number | undefined) {
 }
 
 export function useEnvironments(project: number | undefined) {
-  const api = useApi()
-  return useQuery({
+  return useAll(queryKeys.environments(project), '/projects/{id}/environments', {
+    params: { path: { id: project! } },
     ...CACHED,
-    queryKey: queryKeys.environments(project),
     enabled: project !== undefined,
-    queryFn: ({ signal }) =>
-      api.all('/projects/{id}/environments', { params: { path: { id: project! } }, signal }),
   })
 }
 
 export function useProject(id: number | null | undefined) {
-  const api = useApi()
-  return useQuery({
+  return useGet(queryKeys.project(id ?? undefined), '/projects/{id}', {
+    params: { path: { id: id! } },
     ...CACHED,
-    queryKey: queryKeys.project(id ?? undefined),
     enabled: typeof id === 'number',
-    queryFn: ({ signal }) => api.get('/projects/{id}', { params: { path: { id: id! } }, signal }),
   })
 }
 
 /** Includes its project and organization, even for people who may see neither. */
 export function useEnvironment(id: number | null | undefined) {
-  const api = useApi()
-  return useQuery({
+  return useGet(queryKeys.environment(id ?? undefined), '/environments/{id}', {
+    params: { path: { id: id! } },
     ...CACHED,
-    queryKey: queryKeys.environment(id ?? undefined),
     enabled: typeof id === 'number',
-    queryFn: ({ signal }) => api.get('/environments/{id}', { params: { path: { id: id! } }, signal }),
   })
 }
 
@@ -71,4 +59,14 @@ export function useResourceScope({ project_id: project, environment_id: environm
     environment: data,
     scope: data && { organization: data.project.organization.id, project, environment },
   }
+}
+
+/**
+ * The selected organization, else the first one that the person may see. Undefined while that is loading, and for
+ * people who may see no organization as a whole.
+ */
+export function useOrganizationId(): number | undefined {
+  const [scope] = useScope()
+  const { data } = useOrganizations()
+  return scope.organization ?? data?.[0]?.id
 }

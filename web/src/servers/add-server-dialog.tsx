@@ -1,14 +1,9 @@
-import { Text } from '@mantine/core'
 import { useLocation } from 'wouter'
-import { useApi } from '../api/services.ts'
-import type { EnvironmentChoice } from '../scope/environment-choice.ts'
-import { EnvironmentField } from '../scope/environment-field.tsx'
-import { useEnvironmentChoice } from '../scope/use-environment-choice.ts'
+import { useApi } from '../api/queries.ts'
+import { AddDialog, type ChosenEnvironment } from '../scope/add-dialog.tsx'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
 import { notify } from '../ui/notify.ts'
-import { Loading } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
 import { ServerFields } from './server-fields.tsx'
 import {
   NEW_SERVER,
@@ -19,37 +14,19 @@ import {
 } from './server-input.ts'
 import { useInventoryChanged } from './servers.ts'
 
-type AddServerDialogProps = {
-  /** Otherwise that of the scope, or the first one. */
-  environmentId?: number | undefined
-  close(): void
-}
+type AddServerDialogProps = { environmentId?: number | undefined; close(): void }
 
 export function AddServerDialog({ environmentId, close }: AddServerDialogProps) {
-  const { choices, choice, reason, setChosen } = useEnvironmentChoice('server:add', environmentId)
-  if (!choices || !choice)
-    return (
-      <Dialog title="Add server" close={close} size="lg">
-        {choices ? (
-          <Text>There is no environment that you can add a server to.</Text>
-        ) : (
-          <Loading what="environments" />
-        )}
-      </Dialog>
-    )
-  const given = { choices, choice, reason, close }
-  return <AddServerForm {...given} choose={setChosen} />
+  return (
+    <AddDialog type="server" environmentId={environmentId} close={close}>
+      {(chosen) => <AddServerForm {...chosen} close={close} />}
+    </AddDialog>
+  )
 }
 
-type AddServerFormProps = {
-  choices: EnvironmentChoice[]
-  choice: EnvironmentChoice
-  reason: string | undefined
-  choose(environment: number): void
-  close(): void
-}
+type AddServerFormProps = ChosenEnvironment & { close(): void }
 
-function AddServerForm({ choices, choice, reason, choose, close }: AddServerFormProps) {
+function AddServerForm({ choice, reason, environmentField, close }: AddServerFormProps) {
   const api = useApi()
   const changed = useInventoryChanged()
   const [, navigate] = useLocation()
@@ -78,15 +55,8 @@ function AddServerForm({ choices, choice, reason, choose, close }: AddServerForm
       reason={reason}
       close={close}
     >
-      <EnvironmentField
-        choices={choices}
-        choice={choice}
-        onChange={(environment) => {
-          // Credentials belong to one organization.
-          form.set('credential_id', '')
-          choose(environment)
-        }}
-      />
+      {/* Credentials belong to one organization. */}
+      {environmentField(() => form.set('credential_id', ''))}
       <ServerFields form={form} organizationId={choice.organization} isNew />
     </FormDialog>
   )

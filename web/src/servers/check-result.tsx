@@ -1,10 +1,9 @@
 // "Test connection" and what it found. The host key that the server presents is pinned with one click.
 import { Group, Loader, Stack, Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { CircleCheck, CircleHelp, CircleX, PlugZap } from 'lucide-react'
 import { useEffect, useRef } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import type { PermissionScope } from '../session/permissions.ts'
 import { GuardedButton } from '../ui/guarded-button.tsx'
 import { ErrorAlert } from '../ui/page.tsx'
@@ -15,15 +14,14 @@ import classes from './servers.module.css'
 
 function useServerCheck(serverId: number) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   return useMutation({
     mutationFn: ({ pin = false }: { pin?: boolean }) =>
       api.post('/servers/{id}/check', {
         params: { path: { id: serverId } },
         body: { pin_host_key: pin },
       }),
-    onSuccess: (_, { pin }) =>
-      pin ? queries.invalidateQueries({ queryKey: queryKeys.server(serverId) }) : undefined,
+    onSuccess: (_, { pin }) => (pin ? refetch(queryKeys.server(serverId)) : undefined),
   })
 }
 
@@ -70,7 +68,7 @@ export function ConnectionCheck({ server, scope, isAutomatic = false, onResult }
           permission="server:run"
           scope={scope}
           disabled={check.isPending}
-          leftSection={<PlugZap size={16} strokeWidth={1.75} aria-hidden="true" />}
+          icon={PlugZap}
           onClick={() => start(false)}
         >
           {result ? 'Test again' : 'Test connection'}

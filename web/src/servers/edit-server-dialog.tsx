@@ -1,6 +1,6 @@
-import { useApi } from '../api/services.ts'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
+import { useStored } from '../ui/form/versioned.ts'
 import { notify } from '../ui/notify.ts'
 import { ServerFields } from './server-fields.tsx'
 import {
@@ -20,22 +20,15 @@ type EditServerDialogProps = {
 }
 
 export function EditServerDialog({ server, version, organizationId, close }: EditServerDialogProps) {
-  const api = useApi()
   const changed = useInventoryChanged()
   const { id } = server
   const form = useRecordForm<ServerValues, ServerRecord>({
     id: `server-${id}`,
     initial: serverValues(server),
     version,
-    save: (values, ifMatch, base) =>
-      api.put('/servers/{id}', {
-        params: { path: { id }, header: { 'If-Match': ifMatch } },
-        body: serverChange(base, values),
-      }),
-    async reload() {
-      const { data, etag } = await api.getVersioned('/servers/{id}', { params: { path: { id } } })
-      return { values: serverValues(data), version: etag }
-    },
+    ...useStored('/servers/{id}', { path: { id } }, serverValues, (values, base) =>
+      serverChange(base, values),
+    ),
     onSaved({ name }) {
       close()
       notify.done(`Server ${name} saved.`)

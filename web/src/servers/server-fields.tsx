@@ -27,15 +27,13 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
       {isNew && (
         <ConnectionField value={values.provider_code} onChange={(code) => change({ provider_code: code })} />
       )}
-      <TextInput label="Name" autoComplete="off" spellCheck={false} data-autofocus {...form.field('name')} />
+      <TextInput label="Name" data-autofocus {...form.field('name')} />
       {isSsh && (
         <>
           <div className={classes.hostRow}>
-            <TextInput label="Host" autoComplete="off" spellCheck={false} {...form.field('host')} />
+            <TextInput label="Host" {...form.field('host')} />
             <TextInput
               label="Login"
-              autoComplete="off"
-              spellCheck={false}
               {...form.field('login_name')}
               onChange={(event) => change({ login_name: event.currentTarget.value })}
             />
@@ -53,8 +51,6 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
       <TextInput
         label="Root directory"
         description="Applications are deployed below it. Gantry creates it if the account may."
-        autoComplete="off"
-        spellCheck={false}
         {...form.field('root_directory')}
       />
       <MoreOptions
@@ -62,19 +58,10 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
       >
         {isSsh && (
           <>
-            <NumberInput
-              label="Port"
-              min={1}
-              max={65_535}
-              allowDecimal={false}
-              hideControls
-              {...form.field('port')}
-            />
+            <NumberInput label="Port" min={1} max={65_535} hideControls {...form.field('port')} />
             <TextInput
               label="Host key (optional)"
               description="A public key (ssh-ed25519 AAAA…) or a fingerprint (SHA256:…). Without it, the key of the first connection is pinned."
-              autoComplete="off"
-              spellCheck={false}
               {...form.field('host_key')}
             />
           </>
@@ -83,8 +70,6 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
           <TextInput
             label="Worker (optional)"
             description="The name of the worker on that machine. Only needed when workers run on several machines."
-            autoComplete="off"
-            spellCheck={false}
             {...form.field('worker_name')}
           />
         )}
@@ -93,7 +78,6 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
           description="0: no limit"
           min={0}
           max={10_000}
-          allowDecimal={false}
           {...form.field('max_parallel_actions')}
         />
       </MoreOptions>

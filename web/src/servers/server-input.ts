@@ -102,3 +102,12 @@ export function serverChange(base: ServerValues, values: ServerValues): ServerCh
   const isCleared = base.worker_name.trim() !== '' && values.worker_name.trim() === ''
   return isCleared ? { ...change, worker_name: null } : change
 }
+
+/** `deploy@web-1.example.com`. Pure. */
+export function connectionOf(
+  server: Pick<ServerRecord, 'provider_code' | 'host' | 'port' | 'login_name'>,
+): string {
+  const { provider_code, host, port, login_name } = server
+  if (provider_code === 'local') return 'This machine'
+  return `${login_name}@${host}${port === 22 ? '' : `:${port}`}`
+}

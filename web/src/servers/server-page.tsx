@@ -2,8 +2,9 @@ import { DataList, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
+import { useApplications } from '../applications/applications.ts'
+import { type LinkedRow, Links } from '../applications/links.tsx'
 import { useCredentials } from '../credentials/credentials.ts'
 import { ResourcePipelines } from '../pipelines/resource-pipelines.tsx'
 import { scopeSearch } from '../scope/scope.ts'
@@ -18,7 +19,6 @@ import { EditAndRemove, ResourceHeader } from '../ui/resource-header.tsx'
 import { Age } from '../ui/time.tsx'
 import { ConnectionCheck } from './check-result.tsx'
 import { EditServerDialog } from './edit-server-dialog.tsx'
-import { ServerApplications } from './server-applications.tsx'
 import type { ServerRecord } from './server-input.ts'
 import { useInventoryChanged } from './servers.ts'
 
@@ -141,5 +141,36 @@ function Connection({ server, organizationId, scope }: PartProps & { scope: Perm
         {scope && <ConnectionCheck server={server} scope={scope} isAutomatic={isNew} />}
       </Stack>
     </SectionCard>
+  )
+}
+
+type ServerApplicationsProps = { server: ServerRecord; scope: PermissionScope | undefined }
+
+/** The applications that are deployed to a server. */
+function ServerApplications({ server, scope }: ServerApplicationsProps) {
+  const api = useApi()
+  const { data } = useApplications(server.environment_id)
+  const isLinked = new Set(server.linked_resources.map(({ resource_id }) => resource_id))
+  const rows = (data ?? []).map(
+    ({ id, name, repository, default_branch }): LinkedRow => ({
+      id,
+      name,
+      detail: `${repository} · ${default_branch}`,
+    }),
+  )
+  const pathTo = (id: number) => ({ params: { path: { id: server.id, child_id: id } } })
+  return (
+    <Links
+      type="application"
+      title="Applications"
+      name={server.name}
+      linked={rows.filter(({ id }) => isLinked.has(id))}
+      others={rows.filter(({ id }) => !isLinked.has(id))}
+      permission="application:edit"
+      scope={scope}
+      empty="No application is deployed here"
+      link={(id) => api.put('/resource-links/server/{id}/application/{child_id}', pathTo(id))}
+      unlink={(id) => api.delete('/resource-links/server/{id}/application/{child_id}', pathTo(id))}
+    />
   )
 }

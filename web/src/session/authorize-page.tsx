@@ -1,11 +1,11 @@
 // Where `gantry login` sends people: they approve that the command line acts for them, or deny it.
 import { Alert, Button, Code, Group, List, Stack, Text } from '@mantine/core'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useLocation, useSearch } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../api/queries.ts'
 import { ErrorAlert, Loaded } from '../ui/page.tsx'
+import { Dimmed } from '../ui/parts.tsx'
 import { type AuthorizationRequest, answerUrl, readAuthorizationRequest } from './authorization-request.ts'
 import { CenteredPage } from './centered-page.tsx'
 import type { SessionUser } from './session.ts'
@@ -59,14 +59,14 @@ type ApprovalProps = { request: AuthorizationRequest; user: SessionUser; signOut
 
 function Approval({ request, user, signOut }: ApprovalProps) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const answer = useAnswer(request)
   const { redirectUri: redirect_uri, codeChallenge: code_challenge, name } = request
   const approval = useMutation({
     mutationFn: () => api.post('/session/authorizations', { body: { redirect_uri, code_challenge, name } }),
     onSuccess: ({ code }) => answer('approved', { code }),
     // The session may have ended.
-    onError: () => void queries.invalidateQueries({ queryKey: queryKeys.visitor }),
+    onError: () => void refetch(queryKeys.visitor),
   })
   const leaving = useMutation({ mutationFn: signOut })
   const error = approval.error ?? leaving.error
@@ -133,7 +133,7 @@ function OutcomePage({ outcome }: { outcome: Outcome }) {
           : 'The command line has no access. Return to your terminal.'}{' '}
         You can close this page.
       </Text>
-      <Text className="dimmed" size="sm">
+      <Dimmed>
         If your browser could not connect to the command line, <Command>gantry login</Command> is no longer
         waiting for an answer.{' '}
         {isApproved ? (
@@ -144,7 +144,7 @@ function OutcomePage({ outcome }: { outcome: Outcome }) {
         ) : (
           'There is nothing left to do.'
         )}
-      </Text>
+      </Dimmed>
     </CenteredPage>
   )
 }

@@ -2,15 +2,14 @@
 import { Button, Divider, List, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import type { Data } from '#client/index.ts'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import { fieldErrors } from '../ui/field-errors.ts'
 import { ErrorAlert, Loaded } from '../ui/page.tsx'
 import { CenteredPage, NewPasswordField, UsernameField } from './centered-page.tsx'
 import { grantLabel } from './grant-label.ts'
-import { DeadLinkPage, isSameEmail, OtherAccount } from './link-notices.tsx'
+import { DeadLinkPage, isSameEmail, OtherAccount, useLink, useLinkAction } from './link-notices.tsx'
 import { SignInForm } from './sign-in.tsx'
 import { SingleSignOnButton, useSignInOptions } from './sign-in-options.tsx'
-import { useLink, useLinkAction } from './use-link.ts'
 import { useVisitor } from './use-visitor.ts'
 
 type Invitation = Data<'post', '/users/read-invitation'>

@@ -1,10 +1,14 @@
 // What the pages of links say when the link does not work, or does not work for the person who is signed in.
 import { Button, Text } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
-import { Link } from 'wouter'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useLocation } from 'wouter'
 import { GantryError } from '#client/index.ts'
+import type { Api } from '../api/api.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import { ErrorAlert } from '../ui/page.tsx'
 import { CenteredPage } from './centered-page.tsx'
+import { forgetLinkToken, useLinkToken } from './link-token.ts'
+import type { LinkPage } from './read-link.ts'
 
 /** The API does not say why a link does not work, so neither does the page. */
 export function isDeadLink(error: Error | null): boolean {
@@ -44,4 +48,39 @@ export function OtherAccount({ current, expected, signOut }: OtherAccountProps) 
 /** Addresses are compared like the API does. */
 export function isSameEmail(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
+}
+
+// What the pages of links have in common: reading what the link is for, and using it, which signs the person in.
+type TokenInit = { body: { token: string }; signal: AbortSignal }
+
+/** `token` is null if the link does not work. */
+export function useLink<Read>(page: LinkPage, read: (api: Api, init: TokenInit) => Promise<Read>) {
+  const api = useApi()
+  const token = useLinkToken(page)
+  const query = useQuery({
+    queryKey: queryKeys.link(page, token),
+    enabled: token !== null,
+    queryFn: ({ signal }) => read(api, { body: { token: token! }, signal }),
+  })
+  return { query, token: isDeadLink(query.error) ? null : token }
+}
+
+export function useLinkAction<Values>(
+  page: LinkPage,
+  token: string,
+  act: (values: Values) => Promise<unknown>,
+) {
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  return useMutation({
+    mutationFn: act,
+    onSuccess() {
+      // The cookie is set. What was loaded before was loaded without it.
+      queries.clear()
+      navigate('/overview', { replace: true })
+      forgetLinkToken(page)
+    },
+    // It may have been used or replaced meanwhile, or the address may have an account now.
+    onError: () => void queries.invalidateQueries({ queryKey: queryKeys.link(page, token) }),
+  })
 }

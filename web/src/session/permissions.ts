@@ -1,9 +1,7 @@
 // What the person may do in a scope, so that a page does not offer what the API would reject. The API decides: requests
 // that bypass the pages are checked there.
-import { useQuery } from '@tanstack/react-query'
 import type { Data } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useGet } from '../api/queries.ts'
 
 type Grants = Data<'get', '/users/me/permissions'>
 
@@ -80,10 +78,5 @@ function reasonFor(permission: string): string {
 const FRESH_FOR_MS = 30_000
 
 export function useGrants() {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.permissions,
-    staleTime: FRESH_FOR_MS,
-    queryFn: ({ signal }) => api.get('/users/me/permissions', { signal }),
-  })
+  return useGet(queryKeys.permissions, '/users/me/permissions', { staleTime: FRESH_FOR_MS })
 }

@@ -1,12 +1,11 @@
 // Where the link of a password reset leads.
 import { Button, Stack, Text } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import { fieldErrors } from '../ui/field-errors.ts'
 import { ErrorAlert, Loaded } from '../ui/page.tsx'
 import { CenteredPage, NewPasswordField, UsernameField } from './centered-page.tsx'
-import { DeadLinkPage, isSameEmail, OtherAccount } from './link-notices.tsx'
-import { useLink, useLinkAction } from './use-link.ts'
+import { DeadLinkPage, isSameEmail, OtherAccount, useLink, useLinkAction } from './link-notices.tsx'
 import { useVisitor } from './use-visitor.ts'
 
 export default function ResetPasswordPage() {

@@ -1,20 +1,14 @@
 // How people can sign in here: with a password, with single sign-on, or with either.
 import { Button } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { useLocation } from 'wouter'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi, useGet } from '../api/queries.ts'
 import { ErrorAlert } from '../ui/page.tsx'
 import { rememberPage } from './return-to.ts'
 
 export function useSignInOptions() {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.signInOptions,
-    staleTime: 60_000,
-    queryFn: ({ signal }) => api.get('/session/options', { signal }),
-  })
+  return useGet(queryKeys.signInOptions, '/session/options', { staleTime: 60_000 })
 }
 
 /** `begin` returns the URL of the identity provider or, if it is unavailable, of the page that says so. */

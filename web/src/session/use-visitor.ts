@@ -1,8 +1,7 @@
 // Who is signed in, on pages that also people see who are not.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { GantryError } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import type { SessionUser } from './session.ts'
 
 export function useVisitor() {

@@ -1,12 +1,12 @@
-import { Button, Checkbox, Group, PasswordInput, Stack, Text } from '@mantine/core'
+import { Button, Checkbox, PasswordInput, Stack, Text } from '@mantine/core'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import { CodeEditor } from '../editor/code-editor.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
+import { Dialog, DialogFooter } from '../ui/dialog.tsx'
 import { holdBack, leave } from '../ui/form/leave-guard.ts'
 import { ErrorAlert } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
 import { type Applied, applyBody, placeholders, summaryOf } from './apply-input.ts'
 
 /** Applies a gantry.yaml: first what would change, then all of it or nothing. */
@@ -49,7 +49,6 @@ export function ApplyDialog({ close }: { close(): void }) {
               <PasswordInput
                 key={name}
                 label={`Value of ${name}`}
-                autoComplete="off"
                 value={values[name] ?? ''}
                 onChange={({ currentTarget }) =>
                   change(() => setValues({ ...values, [name]: currentTarget.value }))
@@ -74,10 +73,7 @@ export function ApplyDialog({ close }: { close(): void }) {
             {secret && <CopyField label={`Secret of ${path}`} value={secret} />}
           </Stack>
         ))}
-        <Group justify="flex-end" gap="sm" className="form-footer">
-          <Button variant="default" onClick={() => leave(close)}>
-            {isApplied ? 'Done' : 'Cancel'}
-          </Button>
+        <DialogFooter close={() => leave(close)} dismiss={isApplied ? 'Done' : 'Cancel'}>
           {!isApplied && (
             <>
               <Button
@@ -95,7 +91,7 @@ export function ApplyDialog({ close }: { close(): void }) {
               )}
             </>
           )}
-        </Group>
+        </DialogFooter>
       </Stack>
     </Dialog>
   )

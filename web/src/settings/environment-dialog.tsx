@@ -1,18 +1,20 @@
 import { NativeSelect, Textarea, TextInput } from '@mantine/core'
 import { ENVIRONMENT_TYPES } from '#client/index.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import type { Environment, EnvironmentRecord, Project } from '../api/types.ts'
+import { EditDialog } from '../ui/dialog.tsx'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
-import { useVersioned } from '../ui/form/versioned.ts'
+import { useStored, useVersioned } from '../ui/form/versioned.ts'
 import { notify } from '../ui/notify.ts'
-import { Loaded } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
-import type { EnvironmentValues } from './environment-input.ts'
-import { environmentBody, environmentValues, withType } from './environment-input.ts'
-import { RetentionFields } from './retention-fields.tsx'
-import { describeRetention, retentionField, retentionValues } from './retention-input.ts'
+import { type EnvironmentValues, environmentBody, environmentValues, withType } from './environment-input.ts'
+import {
+  describeRetention,
+  LIMIT_LABELS,
+  LIMITS,
+  retentionField,
+  retentionValues,
+} from './retention-input.ts'
 import { useTreeChanged } from './tree-changed.ts'
 
 type AddEnvironmentDialogProps = { project: Project; close(): void }
@@ -56,21 +58,16 @@ type EditEnvironmentDialogProps = { environment: Pick<Environment, 'id' | 'name'
 export function EditEnvironmentDialog({ environment: { id, name }, close }: EditEnvironmentDialogProps) {
   const key = [...queryKeys.environment(id), 'edited']
   const query = useVersioned(key, '/environments/{id}', { params: { path: { id } } })
-  if (query.data)
-    return <EditForm environment={query.data.record} version={query.data.version} close={close} />
   return (
-    <Dialog title={`Edit ${name}`} close={close} size="lg">
-      <Loaded query={query} what="environment">
-        {() => null}
-      </Loaded>
-    </Dialog>
+    <EditDialog title={`Edit ${name}`} what="environment" query={query} close={close}>
+      {({ record, version }) => <EditForm environment={record} version={version} close={close} />}
+    </EditDialog>
   )
 }
 
 type EditFormProps = { environment: EnvironmentRecord; version: string | null; close(): void }
 
 function EditForm({ environment, version, close }: EditFormProps) {
-  const api = useApi()
   const changed = useTreeChanged()
   const { id } = environment
   const form = useRecordForm<EnvironmentValues, EnvironmentRecord>({
@@ -78,15 +75,7 @@ function EditForm({ environment, version, close }: EditFormProps) {
     initial: environmentValues(environment),
     fields: retentionField,
     version,
-    save: (values, ifMatch) =>
-      api.put('/environments/{id}', {
-        params: { path: { id }, header: { 'If-Match': ifMatch } },
-        body: environmentBody(values),
-      }),
-    async reload() {
-      const { data, etag } = await api.getVersioned('/environments/{id}', { params: { path: { id } } })
-      return { values: environmentValues(data), version: etag }
-    },
+    ...useStored('/environments/{id}', { path: { id } }, environmentValues, environmentBody),
     async onSaved({ name }) {
       close()
       notify.done(`Environment ${name} saved.`)
@@ -129,9 +118,41 @@ function EnvironmentFields({ form, defaults }: EnvironmentFieldsProps) {
         {...form.field('type')}
         onChange={(event) => choose(event.currentTarget.value as EnvironmentValues['type'])}
       />
-      <TextInput label="Name" autoComplete="off" {...form.field('name')} />
-      <Textarea label="Description (optional)" rows={2} {...form.field('description')} />
+      <TextInput label="Name" {...form.field('name')} />
+      <Textarea label="Description (optional)" rows={2} spellCheck {...form.field('description')} />
       <RetentionFields form={form} defaults={defaults} />
+    </>
+  )
+}
+
+type RetentionFieldsProps = { form: RecordForm<EnvironmentValues>; defaults: string | undefined }
+
+/** `defaults`: what the installation keeps, in words, where it is known. */
+function RetentionFields({ form, defaults }: RetentionFieldsProps) {
+  return (
+    <>
+      <NativeSelect
+        label="Keep old data"
+        description="What is live, unfinished or on a server's disk is never removed."
+        data={[
+          { value: 'default', label: `Installation default${defaults ? `: ${defaults}` : ''}` },
+          { value: 'own', label: 'As set here' },
+        ]}
+        {...form.field('retention')}
+      />
+      {form.values.retention === 'own' && (
+        <div className="columns">
+          {LIMITS.map((limit) => (
+            <TextInput
+              key={limit}
+              label={LIMIT_LABELS[limit]}
+              placeholder="Forever"
+              inputMode="numeric"
+              {...form.field(limit)}
+            />
+          ))}
+        </div>
+      )}
     </>
   )
 }

@@ -1,14 +1,11 @@
-import { Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Archive, ArchiveRestore, Pencil } from 'lucide-react'
 import { useState } from 'react'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import type { Environment } from '../api/types.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
-import { GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
-import { ICON } from '../ui/icon.ts'
-import { MoreMenu } from '../ui/more-menu.tsx'
+import { GuardedMenuItem, MoreMenu, RemoveMenuItem } from '../ui/guarded-button.tsx'
 import { notify } from '../ui/notify.ts'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
 import { EditEnvironmentDialog } from './environment-dialog.tsx'
@@ -41,7 +38,7 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
         <GuardedMenuItem
           permission="environment:edit"
           scope={scope}
-          leftSection={<Pencil {...ICON} />}
+          icon={Pencil}
           onClick={() => setOpen('edit')}
         >
           Edit
@@ -50,7 +47,7 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
           <GuardedMenuItem
             permission="environment:edit"
             scope={scope}
-            leftSection={<ArchiveRestore {...ICON} />}
+            icon={ArchiveRestore}
             onClick={() => unarchive.mutate()}
           >
             Unarchive
@@ -59,7 +56,7 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
           <GuardedMenuItem
             permission="environment:edit"
             scope={scope}
-            leftSection={<Archive {...ICON} />}
+            icon={Archive}
             onClick={() => setOpen('archive')}
           >
             Archive
@@ -90,24 +87,16 @@ export function EnvironmentMenu({ environment, scope: inProject }: EnvironmentMe
 function ArchiveDialog({ environment: { id, name }, close }: { environment: Environment; close(): void }) {
   const api = useApi()
   const changed = useTreeChanged()
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.post('/environments/{id}/archive', { params: { path: { id } } }),
-    async onSuccess() {
-      close()
-      await changed()
-      notify.done(`Environment ${name} archived.`)
-    },
-  })
   return (
     <ConfirmDialog
       title={`Archive ${name}?`}
       button="Archive"
-      isPending={isPending}
-      error={error}
-      confirm={mutate}
+      act={() => api.post('/environments/{id}/archive', { params: { path: { id } } })}
+      done={`Environment ${name} archived.`}
+      onDone={changed}
       close={close}
     >
-      <Text size="sm">Nothing runs in it until you unarchive it. Everything in it stays as it is.</Text>
+      Nothing runs in it until you unarchive it. Everything in it stays as it is.
     </ConfirmDialog>
   )
 }

@@ -1,15 +1,14 @@
 import { Box, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import type { Organization } from '../api/types.ts'
 import { useScope } from '../scope/scope.ts'
 import { usePermission } from '../session/permissions.ts'
+import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { RecordForm } from '../ui/form/record-form.tsx'
 import { useRecordForm } from '../ui/form/use-record-form.ts'
-import { useVersioned } from '../ui/form/versioned.ts'
-import { RemoveMenuItem } from '../ui/guarded-button.tsx'
-import { MoreMenu } from '../ui/more-menu.tsx'
+import { useStored, useVersioned } from '../ui/form/versioned.ts'
+import { MoreMenu, RemoveMenuItem } from '../ui/guarded-button.tsx'
 import { notify } from '../ui/notify.ts'
 import { Loaded } from '../ui/page.tsx'
 import { SectionCard } from '../ui/parts.tsx'
@@ -71,7 +70,6 @@ function OrganizationMenu({ organization: { id, name } }: { organization: Organi
 type OrganizationFormProps = { organization: Organization; version: string | null }
 
 function OrganizationForm({ organization, version }: OrganizationFormProps) {
-  const api = useApi()
   const changed = useTreeChanged()
   const { id } = organization
   const { allowed, reason } = usePermission('organization:edit', { organization: id })
@@ -79,15 +77,12 @@ function OrganizationForm({ organization, version }: OrganizationFormProps) {
     id: `organization-${id}`,
     initial: { name: organization.name },
     version,
-    save: ({ name }, ifMatch) =>
-      api.put('/organizations/{id}', {
-        params: { path: { id }, header: { 'If-Match': ifMatch } },
-        body: { name: name.trim() },
-      }),
-    async reload() {
-      const { data, etag } = await api.getVersioned('/organizations/{id}', { params: { path: { id } } })
-      return { values: { name: data.name }, version: etag }
-    },
+    ...useStored(
+      '/organizations/{id}',
+      { path: { id } },
+      ({ name }) => ({ name }),
+      ({ name }) => ({ name: name.trim() }),
+    ),
     async onSaved({ name }) {
       notify.done(`Organization ${name} saved.`)
       await changed()
@@ -96,8 +91,30 @@ function OrganizationForm({ organization, version }: OrganizationFormProps) {
   return (
     <Box maw="36rem">
       <RecordForm form={form} submit="Save changes" reason={allowed ? undefined : reason}>
-        <TextInput label="Name" autoComplete="off" readOnly={!allowed} {...form.field('name')} />
+        <TextInput label="Name" readOnly={!allowed} {...form.field('name')} />
       </RecordForm>
     </Box>
+  )
+}
+
+export function AddOrganizationDialog({ close }: { close(): void }) {
+  const api = useApi()
+  const changed = useTreeChanged()
+  const [, setScope] = useScope()
+  const form = useRecordForm<{ name: string }, Organization>({
+    id: 'organization-new',
+    initial: { name: '' },
+    save: ({ name }) => api.post('/organizations', { body: { name: name.trim() } }),
+    async onSaved({ id, name }) {
+      close()
+      notify.done(`Organization ${name} added.`)
+      await changed()
+      setScope({ organization: id })
+    },
+  })
+  return (
+    <FormDialog title="Add organization" form={form} submit="Add organization" close={close}>
+      <TextInput label="Name" description="You become its owner." data-autofocus {...form.field('name')} />
+    </FormDialog>
   )
 }

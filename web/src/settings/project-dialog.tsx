@@ -1,14 +1,12 @@
 import { TextInput } from '@mantine/core'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, useApi } from '../api/queries.ts'
 import type { Project } from '../api/types.ts'
+import { EditDialog } from '../ui/dialog.tsx'
 import { FormDialog } from '../ui/form/form-dialog.tsx'
 import { type RecordForm, useRecordForm } from '../ui/form/use-record-form.ts'
-import { useVersioned } from '../ui/form/versioned.ts'
+import { useStored, useVersioned } from '../ui/form/versioned.ts'
 import { MoreOptions } from '../ui/more-options.tsx'
 import { notify } from '../ui/notify.ts'
-import { Loaded } from '../ui/page.tsx'
-import { Dialog } from '../ui/parts.tsx'
 import { useTreeChanged } from './tree-changed.ts'
 
 type Values = { name: string; logo_url: string }
@@ -52,35 +50,23 @@ type EditProjectDialogProps = { project: Pick<Project, 'id' | 'name'>; close(): 
 export function EditProjectDialog({ project: { id, name }, close }: EditProjectDialogProps) {
   const key = [...queryKeys.project(id), 'edited']
   const query = useVersioned(key, '/projects/{id}', { params: { path: { id } } })
-  if (query.data) return <EditForm project={query.data.record} version={query.data.version} close={close} />
   return (
-    <Dialog title={`Edit ${name}`} close={close} size="lg">
-      <Loaded query={query} what="project">
-        {() => null}
-      </Loaded>
-    </Dialog>
+    <EditDialog title={`Edit ${name}`} what="project" query={query} close={close}>
+      {({ record, version }) => <EditForm project={record} version={version} close={close} />}
+    </EditDialog>
   )
 }
 
 type EditFormProps = { project: Project; version: string | null; close(): void }
 
 function EditForm({ project, version, close }: EditFormProps) {
-  const api = useApi()
   const changed = useTreeChanged()
   const { id } = project
   const form = useRecordForm<Values, Project>({
     id: `project-${id}`,
     initial: valuesOf(project),
     version,
-    save: (values, ifMatch) =>
-      api.put('/projects/{id}', {
-        params: { path: { id }, header: { 'If-Match': ifMatch } },
-        body: bodyOf(values),
-      }),
-    async reload() {
-      const { data, etag } = await api.getVersioned('/projects/{id}', { params: { path: { id } } })
-      return { values: valuesOf(data), version: etag }
-    },
+    ...useStored('/projects/{id}', { path: { id } }, valuesOf, bodyOf),
     async onSaved({ name }) {
       close()
       notify.done(`Project ${name} saved.`)
@@ -103,14 +89,9 @@ function EditForm({ project, version, close }: EditFormProps) {
 function ProjectFields({ form }: { form: RecordForm<Values> }) {
   return (
     <>
-      <TextInput label="Name" autoComplete="off" data-autofocus {...form.field('name')} />
+      <TextInput label="Name" data-autofocus {...form.field('name')} />
       <MoreOptions isOpen={Boolean(form.errors.logo_url)}>
-        <TextInput
-          label="URL of a logo (optional)"
-          type="url"
-          autoComplete="off"
-          {...form.field('logo_url')}
-        />
+        <TextInput label="URL of a logo (optional)" type="url" {...form.field('logo_url')} />
       </MoreOptions>
     </>
   )

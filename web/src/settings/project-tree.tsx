@@ -1,21 +1,19 @@
 // Projects and their environments.
-import { Badge, Group, Paper, Table, Title } from '@mantine/core'
+import { Badge, Group, Paper, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { FolderTree, Pencil, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { useApi } from '../api/services.ts'
+import { useApi } from '../api/queries.ts'
 import type { Environment, Project } from '../api/types.ts'
 import { CopyAs } from '../copy-as/copy-as.tsx'
 import { scopeSearch } from '../scope/scope.ts'
 import { projectsQuery, useEnvironments } from '../scope/tree.ts'
-import { EmptyState } from '../ui/empty-state.tsx'
-import { GuardedButton, GuardedMenuItem, RemoveMenuItem } from '../ui/guarded-button.tsx'
-import { ICON } from '../ui/icon.ts'
-import { MoreMenu } from '../ui/more-menu.tsx'
-import { Loaded } from '../ui/page.tsx'
-import { DataTable, Section } from '../ui/parts.tsx'
+import { GuardedButton, GuardedMenuItem, MoreMenu, RemoveMenuItem } from '../ui/guarded-button.tsx'
+import { EmptyState, Loaded } from '../ui/page.tsx'
+import { Section } from '../ui/parts.tsx'
 import { RemoveDialog } from '../ui/remove-dialog.tsx'
+import { RowTable } from '../ui/table.tsx'
 import { AddEnvironmentDialog } from './environment-dialog.tsx'
 import { EnvironmentMenu } from './environment-menu.tsx'
 import { EditProjectDialog } from './project-dialog.tsx'
@@ -81,7 +79,7 @@ function ProjectItem({ project, organizationId }: ProjectItemProps) {
             variant="default"
             permission="environment:add"
             scope={scope}
-            leftSection={<Plus {...ICON} />}
+            icon={Plus}
             onClick={() => setOpen('environment')}
           >
             Add environment
@@ -91,7 +89,7 @@ function ProjectItem({ project, organizationId }: ProjectItemProps) {
             <GuardedMenuItem
               permission="project:edit"
               scope={scope}
-              leftSection={<Pencil {...ICON} />}
+              icon={Pencil}
               onClick={() => setOpen('edit')}
             >
               Edit
@@ -124,42 +122,47 @@ type EnvironmentsProps = { project: Project; scope: { organization: number; proj
 function Environments({ project, scope }: EnvironmentsProps) {
   return (
     <Loaded query={useEnvironments(project.id)} what="environments">
-      {(environments) =>
-        environments.length === 0 ? (
-          <span className="dimmed">No environments yet</span>
-        ) : (
-          <DataTable
-            columns={['Environment', 'Stage', 'Contents', '']}
-            aria-label={`Environments of ${project.name}`}
-          >
-            {environments.map((environment) => (
-              <Table.Tr key={environment.id}>
-                <Table.Td className="wrap name-cell">
-                  <Group gap="xs">
-                    <Link href={`/applications${scopeSearch({ ...scope, environment: environment.id })}`}>
-                      {environment.name}
-                    </Link>
-                    {environment.archived_at && (
-                      <Badge variant="default" size="sm">
-                        Archived
-                      </Badge>
-                    )}
-                  </Group>
-                  {environment.description && <div className="dimmed">{environment.description}</div>}
-                </Table.Td>
-                <Table.Td className="dimmed">{environment.type_human_readable}</Table.Td>
-                <Table.Td className="dimmed">{contentsOf(environment)}</Table.Td>
-                <Table.Td ta="right">
-                  <Group gap={4} justify="flex-end" wrap="nowrap">
-                    <EnvironmentMenu environment={environment} scope={scope} />
-                  </Group>
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </DataTable>
-        )
-      }
+      {(environments) => (
+        <RowTable
+          label={`Environments of ${project.name}`}
+          rows={environments}
+          columns={[
+            ['Environment', 'wrap name-cell', (one) => <EnvironmentName environment={one} scope={scope} />],
+            ['Stage', 'dimmed', ({ type_human_readable }) => type_human_readable],
+            ['Contents', 'dimmed', contentsOf],
+            [
+              '',
+              'end-cell',
+              (one) => (
+                <Group gap={4} justify="flex-end" wrap="nowrap">
+                  <EnvironmentMenu environment={one} scope={scope} />
+                </Group>
+              ),
+            ],
+          ]}
+          empty={<span className="dimmed">No environments yet</span>}
+        />
+      )}
     </Loaded>
+  )
+}
+
+type EnvironmentNameProps = { environment: Environment; scope: EnvironmentsProps['scope'] }
+
+function EnvironmentName({ environment, scope }: EnvironmentNameProps) {
+  const { id, name, archived_at, description } = environment
+  return (
+    <>
+      <Group gap="xs">
+        <Link href={`/applications${scopeSearch({ ...scope, environment: id })}`}>{name}</Link>
+        {archived_at && (
+          <Badge variant="default" size="sm">
+            Archived
+          </Badge>
+        )}
+      </Group>
+      {description && <div className="dimmed">{description}</div>}
+    </>
   )
 }
 

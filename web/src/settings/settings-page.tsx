@@ -3,14 +3,12 @@ import { Button, Group } from '@mantine/core'
 import { Building2, FileCode, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { NoOrganization } from '../scope/each-environment.tsx'
-import { useOrganizations } from '../scope/tree.ts'
-import { useOrganizationId } from '../scope/use-organization-id.ts'
+import { useOrganizationId, useOrganizations } from '../scope/tree.ts'
 import { useSession } from '../session/session.ts'
 import { GuardedButton, ReasonedButton } from '../ui/guarded-button.tsx'
 import { Loaded, PageHeader } from '../ui/page.tsx'
-import { AddOrganizationDialog } from './add-organization-dialog.tsx'
 import { ApplyDialog } from './apply-dialog.tsx'
-import { OrganizationSection } from './organization-section.tsx'
+import { AddOrganizationDialog, OrganizationSection } from './organization-section.tsx'
 import { ProjectDialog } from './project-dialog.tsx'
 import { ProjectTree } from './project-tree.tsx'
 
@@ -37,7 +35,7 @@ export default function SettingsPage() {
             variant="default"
             className="icon-when-narrow"
             reason={isInstanceAdmin ? undefined : NOT_ADMIN}
-            leftSection={<Building2 size={16} strokeWidth={1.75} aria-hidden="true" />}
+            icon={Building2}
             onClick={() => setAdding('organization')}
           >
             Add organization
@@ -46,7 +44,7 @@ export default function SettingsPage() {
             <GuardedButton
               permission="project:add"
               scope={{ organization: id }}
-              leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+              icon={Plus}
               onClick={() => setAdding('project')}
             >
               Add project

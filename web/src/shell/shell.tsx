@@ -1,14 +1,14 @@
 // What surrounds every page: the sidebar or, where there is no room for it, a bar that opens it as a drawer; the
 // palette; and whether the service is reachable.
-import { ActionIcon, Burger, Drawer } from '@mantine/core'
+import { Burger, Drawer } from '@mantine/core'
 import { useDisclosure, useHotkeys, useMediaQuery } from '@mantine/hooks'
 import { Search } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useEffect } from 'react'
 import { useLocation } from 'wouter'
-import { queryKeys } from '../api/queries.ts'
-import { useRefetchOnActionEvents } from '../api/services.ts'
+import { queryKeys, useRefetchOnActionEvents } from '../api/queries.ts'
 import { scopeSearch, useCarriedScope } from '../scope/scope.ts'
 import { usePermissions } from '../session/permissions.ts'
+import { IconButton } from '../ui/guarded-button.tsx'
 import { ConnectionBanner } from './connection-banner.tsx'
 import classes from './shell.module.css'
 import { Brand, Sidebar } from './sidebar.tsx'
@@ -68,9 +68,7 @@ export function Shell({ children }: { children: ReactNode }) {
               aria-expanded={isDrawerOpen}
             />
             <Brand scope={scopeSearch(scope)} />
-            <ActionIcon variant="subtle" color="gray" size="lg" onClick={openPalette} aria-label="Search">
-              <Search size={18} strokeWidth={1.75} aria-hidden="true" />
-            </ActionIcon>
+            <IconButton label="Search" icon={Search} size="lg" onClick={openPalette} />
           </header>
         )}
         <div className={classes.page}>

@@ -1,11 +1,14 @@
-import { Kbd, UnstyledButton } from '@mantine/core'
-import { Search } from 'lucide-react'
-import { Link } from 'wouter'
+import { Kbd, Menu, UnstyledButton, VisuallyHidden } from '@mantine/core'
+import { BookOpen, ChevronsUpDown, CircleUserRound, LogOut, Search } from 'lucide-react'
+import { Link, useLocation } from 'wouter'
 import { type Scope, scopeSearch } from '../scope/scope.ts'
 import { ScopeSwitcher } from '../scope/scope-switcher.tsx'
-import { AccountMenu } from './account-menu.tsx'
-import { Logo } from './logo.tsx'
-import { Navigation } from './navigation.tsx'
+import { useSession } from '../session/session.ts'
+import { leavePage } from '../ui/form/leave-guard.ts'
+import { ICON } from '../ui/icon.ts'
+import { COLOR_SCHEMES, useColorScheme } from './color-schemes.ts'
+import { initials } from './initials.ts'
+import { INSTANCE_PLACES, ORGANIZATION_PLACES, type Place, SCOPED_PLACES } from './places.ts'
 import classes from './sidebar.module.css'
 
 const IS_MAC = navigator.userAgent.includes('Mac')
@@ -35,5 +38,109 @@ export function Brand({ scope }: { scope: string }) {
       <Logo />
       Gantry
     </Link>
+  )
+}
+
+/** `scope` is the query that links carry. */
+function Navigation({ scope }: { scope: string }) {
+  const { isInstanceAdmin } = useSession()
+  return (
+    <nav aria-label="Pages" className={classes.navigation}>
+      <Places places={SCOPED_PLACES} scope={scope} />
+      <Places title="Organization" places={ORGANIZATION_PLACES} scope={scope} />
+      {isInstanceAdmin && <Places title="Instance" places={INSTANCE_PLACES} scope="" />}
+    </nav>
+  )
+}
+
+type PlacesProps = { title?: string; places: Place[]; scope: string }
+
+function Places({ title, places, scope }: PlacesProps) {
+  const [location] = useLocation()
+  const here = `/${location.split('/')[1]}`
+  return (
+    <>
+      {title && (
+        <div className={classes.group} id={`pages-${title}`}>
+          {title}
+        </div>
+      )}
+      <ul className="plain-list" aria-labelledby={title && `pages-${title}`}>
+        {places.map(({ path, label, icon: Icon }) => (
+          <li key={path}>
+            <Link
+              href={path + scope}
+              className={classes.place}
+              aria-current={here === path ? 'page' : undefined}
+            >
+              <Icon size={16} strokeWidth={1.75} aria-hidden="true" />
+              {label}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** Who is signed in, and what is theirs alone. */
+function AccountMenu() {
+  const { user, signOut } = useSession()
+  const [, navigate] = useLocation()
+  const [colorScheme, setColorScheme] = useColorScheme()
+  return (
+    <Menu position="top-start" width="target" shadow="md">
+      <Menu.Target>
+        <UnstyledButton className={classes.account}>
+          <VisuallyHidden>Account menu of </VisuallyHidden>
+          <span className={classes.avatar} aria-hidden="true">
+            {initials(user.name)}
+          </span>
+          <span className={classes.person}>
+            <span>{user.name}</span>
+            <span className="dimmed">{user.email}</span>
+          </span>
+          <ChevronsUpDown {...ICON} />
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown className={classes.menu}>
+        <Menu.Item leftSection={<CircleUserRound {...ICON} />} onClick={() => navigate('/account')}>
+          Account
+        </Menu.Item>
+        <Menu.Item leftSection={<BookOpen {...ICON} />} component="a" href="/docs">
+          API reference
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>Color scheme</Menu.Label>
+        <Menu.RadioGroup value={colorScheme} onChange={(value) => setColorScheme(value)}>
+          {COLOR_SCHEMES.map(({ value, label }) => (
+            <Menu.RadioItem key={value} value={value} closeMenuOnClick={false}>
+              {label}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+        <Menu.Divider />
+        <Menu.Item leftSection={<LogOut {...ICON} />} onClick={() => leavePage(() => void signOut())}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+/** A gantry crane with its load. */
+function Logo({ size = 24 }: { size?: number }) {
+  return (
+    <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <rect width="32" height="32" rx="8" fill="#0b63b0" />
+      <path
+        d="M5 9.5h22M9 9.5v14.5M23 9.5v14.5M16 9.5v4.5"
+        fill="none"
+        stroke="#fff"
+        strokeWidth="2.75"
+        strokeLinecap="round"
+      />
+      <rect x="12.25" y="14" width="7.5" height="6.5" rx="1.5" fill="#fff" />
+    </svg>
   )
 }

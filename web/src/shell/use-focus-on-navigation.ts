@@ -1,7 +1,6 @@
 // Where the focus and the scroll position are after a navigation: at the heading of the next page or, on the way back,
 // at the link that was followed.
 import { useEffect, useRef } from 'react'
-import { findLink, findVisible, type LinkMark, markLink } from './link-marks.ts'
 
 type Place = { link: LinkMark | undefined; scroll: number }
 type NavigationApi = EventTarget & { currentEntry: { key: string } | null }
@@ -84,4 +83,28 @@ function whenPresent(
     clearTimeout(timer)
     stopped.abort()
   }
+}
+
+/** Identifies a link on a page that is rendered again: the n-th of those that lead there. */
+type LinkMark = { href: string; index: number }
+
+function markLink(link: Element | null): LinkMark | undefined {
+  const href = link?.getAttribute('href')
+  // A dialog or drawer is closed on the way back.
+  if (!link || !href || link.closest('[role="dialog"]')) return undefined
+  return { href, index: linksTo(href).indexOf(link as HTMLElement) }
+}
+
+function findLink({ href, index }: LinkMark): HTMLElement | undefined {
+  const links = linksTo(href)
+  return links[index] ?? links[0]
+}
+
+function linksTo(href: string): HTMLElement[] {
+  return findVisible(`a[href="${CSS.escape(href)}"]`)
+}
+
+/** React keeps the page before, hidden, while the next one is loading. */
+function findVisible(selector: string): HTMLElement[] {
+  return [...document.querySelectorAll<HTMLElement>(selector)].filter((element) => element.checkVisibility())
 }

@@ -13,8 +13,6 @@ export function CopyField({ label, value, description }: CopyFieldProps) {
         flex={1}
         readOnly
         value={value}
-        autoComplete="off"
-        spellCheck={false}
         onFocus={(event) => event.currentTarget.select()}
       />
       <CopyButton text={() => value} label={`Copy ${label}`} />

@@ -1,11 +1,21 @@
 // Controls that stay visible without the permission, disabled and with the reason.
-import { Button, type ButtonProps, Menu, type MenuItemProps, Tooltip, VisuallyHidden } from '@mantine/core'
-import { Trash2 } from 'lucide-react'
+import {
+  ActionIcon,
+  type ActionIconProps,
+  Button,
+  type ButtonProps,
+  Menu,
+  type MenuItemProps,
+  Tooltip,
+  VisuallyHidden,
+} from '@mantine/core'
+import { Ellipsis, type LucideIcon, Plus, Trash2 } from 'lucide-react'
 import { type ReactNode, useId } from 'react'
 import { type PermissionScope, usePermission } from '../session/permissions.ts'
 import { ICON } from './icon.ts'
 
-type Guard = { permission: string; scope: PermissionScope | undefined; onClick(): void; children: ReactNode }
+type Control = { icon?: LucideIcon; onClick(): void; children: ReactNode }
+type Guard = Control & { permission: string; scope: PermissionScope | undefined }
 
 /** Can still be focused, so that everybody finds out why. */
 export function GuardedButton({ permission, scope, onClick, ...rest }: Guard & ButtonProps) {
@@ -13,15 +23,12 @@ export function GuardedButton({ permission, scope, onClick, ...rest }: Guard & B
   return <ReasonedButton {...rest} reason={allowed ? undefined : reason} onClick={onClick} />
 }
 
-type ReasonedButtonProps = ButtonProps & {
-  /** Why it cannot be used; undefined if it can. */
-  reason: string | undefined
-  onClick(): void
-  children: ReactNode
-}
+/** `reason`: why it cannot be used; undefined if it can. */
+type ReasonedButtonProps = ButtonProps & Control & { reason: string | undefined }
 
-export function ReasonedButton({ reason, onClick, children, ...rest }: ReasonedButtonProps) {
+export function ReasonedButton({ reason, icon: Icon, onClick, children, ...given }: ReasonedButtonProps) {
   const id = useId()
+  const rest = { ...(Icon && { leftSection: <Icon {...ICON} /> }), ...given }
   if (reason === undefined)
     return (
       <Button {...rest} onClick={onClick}>
@@ -44,8 +51,10 @@ export function ReasonedButton({ reason, onClick, children, ...rest }: ReasonedB
   )
 }
 
-export function GuardedMenuItem({ permission, scope, onClick, children, ...rest }: Guard & MenuItemProps) {
+export function GuardedMenuItem(props: Guard & MenuItemProps) {
+  const { permission, scope, icon: Icon, onClick, children, ...given } = props
   const { allowed, reason } = usePermission(permission, scope)
+  const rest = { ...(Icon && { leftSection: <Icon {...ICON} /> }), ...given }
   if (allowed)
     return (
       <Menu.Item {...rest} onClick={onClick}>
@@ -65,8 +74,59 @@ type RemoveMenuItemProps = Omit<Guard, 'children'> & { children?: ReactNode }
 /** The last item of its menu. A plain `color="red"` has too little contrast on white. */
 export function RemoveMenuItem({ children = 'Remove', ...guard }: RemoveMenuItemProps) {
   return (
-    <GuardedMenuItem {...guard} c="var(--mantine-color-error)" leftSection={<Trash2 {...ICON} />}>
+    <GuardedMenuItem {...guard} c="var(--mantine-color-error)" icon={Trash2}>
       {children}
     </GuardedMenuItem>
+  )
+}
+
+type MoreMenuProps = {
+  /** Where a page has several: "More actions for web-1". */
+  label?: string
+  isSmall?: boolean
+  /** Its items. */
+  children: ReactNode
+}
+
+/** What is done less often. */
+export function MoreMenu({ label = 'More actions', isSmall = false, children }: MoreMenuProps) {
+  return (
+    <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
+      <Menu.Target>
+        <ActionIcon
+          variant={isSmall ? 'subtle' : 'default'}
+          color="gray"
+          size={isSmall ? 'md' : 'lg'}
+          aria-label={label}
+        >
+          <Ellipsis size={16} strokeWidth={1.75} aria-hidden="true" />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>{children}</Menu.Dropdown>
+    </Menu>
+  )
+}
+
+type IconButtonProps = Omit<ActionIconProps, 'children'> & {
+  label: string
+  icon: LucideIcon
+  onClick(): void
+}
+
+/** An icon that does something; `label` says what. */
+export function IconButton({ label, icon: Icon, ...rest }: IconButtonProps) {
+  return (
+    <ActionIcon variant="subtle" color="gray" aria-label={label} {...rest}>
+      <Icon {...ICON} />
+    </ActionIcon>
+  )
+}
+
+/** Adds a row to a list of inputs. */
+export function AddButton({ onClick, children }: Pick<Control, 'onClick' | 'children'>) {
+  return (
+    <Button size="compact-sm" variant="default" leftSection={<Plus {...ICON} size={14} />} onClick={onClick}>
+      {children}
+    </Button>
   )
 }

@@ -1,3 +1,4 @@
+import { Button } from '@mantine/core'
 import type { ReactNode } from 'react'
 import classes from './item-list.module.css'
 
@@ -17,5 +18,16 @@ export function Item({ title, action, children }: ItemProps) {
       </div>
       {action}
     </li>
+  )
+}
+
+type ItemButtonProps = { label: string; isPending?: boolean; onClick(): void; children: ReactNode }
+
+/** What can be done with one item of several: `label` names it. */
+export function ItemButton({ label, isPending, onClick, children }: ItemButtonProps) {
+  return (
+    <Button variant="default" size="xs" loading={isPending} onClick={onClick} aria-label={label}>
+      {children}
+    </Button>
   )
 }

@@ -1,11 +1,10 @@
 // The frame of a page: its heading and tab title, and what it shows while data loads or when it fails to load.
-import { Alert, Button, Group, Skeleton, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Alert, Button, Group, Paper, Skeleton, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
+import type { LucideIcon } from 'lucide-react'
 import { type ReactNode, useEffect } from 'react'
 import { Link } from 'wouter'
 import { GantryError, UnreachableError } from '#client/index.ts'
-import { type QueryState, queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { type QueryState, queryKeys, usePage } from '../api/queries.ts'
 import { setFavicon } from './favicon.ts'
 import classes from './page.module.css'
 import { STATUS_ICONS, type Status } from './status.ts'
@@ -127,15 +126,9 @@ export function PageHeader({ title, status, badge, children }: PageHeaderProps) 
 
 /** How many actions are in progress; the shell keeps it current. */
 function useRunningCount(): number {
-  const api = useApi()
-  const { data } = useQuery({
-    queryKey: queryKeys.runningCount,
-    queryFn: async ({ signal }) => {
-      const query = { 'filter[status]': 'in-progress', per_page: 1 }
-      return Number.parseInt((await api.page('/actions', { params: { query }, signal })).total, 10) || 0
-    },
-  })
-  return data ?? 0
+  const query = { 'filter[status]': 'in-progress', per_page: 1 }
+  const { data } = usePage(queryKeys.runningCount, '/actions', { params: { query } })
+  return Number.parseInt(data?.total ?? '0', 10) || 0
 }
 
 /** For people who wait in another tab: the status or, without one, whether anything is running. */
@@ -147,4 +140,42 @@ function PageTitle({ title, status }: { title: string; status?: Status | undefin
     setFavicon(status ?? (running > 0 ? 'in-progress' : 'idle'))
   }, [title, status, running])
   return null
+}
+
+type EmptyStateProps = {
+  icon: LucideIcon
+  title: string
+  children?: ReactNode
+  action?: ReactNode
+  /** One of several lists on a page: a row rather than a box. */
+  isCompact?: boolean
+}
+
+/** What a list says while nothing is in it, with the button that changes that. */
+export function EmptyState({ icon: Icon, title, children, action, isCompact = false }: EmptyStateProps) {
+  if (isCompact)
+    return (
+      <Paper withBorder px="md" py="xs">
+        <Group justify="space-between" gap="xs" mih="2.125rem">
+          <Text size="sm" className="dimmed" flex="1 1 16rem">
+            {title}. {children}
+          </Text>
+          {action}
+        </Group>
+      </Paper>
+    )
+  return (
+    <Paper withBorder p="xl">
+      <Stack align="center" gap="xs">
+        <Icon size={28} strokeWidth={1.5} aria-hidden="true" className="dimmed" />
+        <Text fw={600}>{title}</Text>
+        {children && (
+          <Text size="sm" className="dimmed" ta="center" maw="32rem">
+            {children}
+          </Text>
+        )}
+        {action}
+      </Stack>
+    </Paper>
+  )
 }

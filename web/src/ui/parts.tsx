@@ -5,25 +5,18 @@ import {
   type ButtonProps,
   DataList,
   Group,
-  Modal,
-  type ModalProps,
   Paper,
-  Table,
-  type TableProps,
   Text,
+  type TextProps,
   Title,
   VisuallyHidden,
 } from '@mantine/core'
 import { useClipboard } from '@mantine/hooks'
-import type { ReactNode, Ref } from 'react'
+import type { ReactNode } from 'react'
 import { STATUSES } from '#client/index.ts'
 import type { Hook } from '../api/types.ts'
-import tableClasses from './data-table.module.css'
-import { useLayer } from './layers.ts'
 import { STATUS_ICONS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
-import { TableFrame } from './table-frame.tsx'
-import { useReturnFocus } from './use-return-focus.ts'
 
 type SectionProps = {
   id: string
@@ -58,6 +51,11 @@ export function SectionCard(props: SectionProps) {
   )
 }
 
+/** Secondary text. */
+export function Dimmed(props: TextProps & { role?: string; component?: 'div'; children: ReactNode }) {
+  return <Text size="sm" className="dimmed" {...props} />
+}
+
 type FactProps = { label: string; className?: string | undefined; children: ReactNode }
 
 /** A label and a value in a Mantine `DataList`; nothing without a value. */
@@ -68,100 +66,6 @@ export function Fact({ label, className, children }: FactProps) {
       <DataList.ItemLabel>{label}</DataList.ItemLabel>
       <DataList.ItemValue className="wrap">{children}</DataList.ItemValue>
     </DataList.Item>
-  )
-}
-
-/** Columns of buttons and menus: they say themselves what they do. */
-const ACTION_COLUMNS = new Set(['', 'Actions', 'Request'])
-
-type DataTableProps = Pick<TableProps, 'className' | 'aria-label' | 'highlightOnHover'> & {
-  columns: string[]
-  /** The rows. */
-  children: ReactNode
-  ref?: Ref<HTMLTableSectionElement>
-}
-
-/**
- * Rows become blocks on narrow pages, unless a `className` says how they look there; else it scrolls sideways in its
- * frame where it is too wide. `ref` is the table's body.
- */
-export function DataTable({ columns, children, ref, ...rest }: DataTableProps) {
-  return (
-    <TableFrame>
-      <Table
-        horizontalSpacing="sm"
-        className={tableClasses.stacked}
-        data-actions={ACTION_COLUMNS.has(columns.at(-1)!) || undefined}
-        style={Object.fromEntries(
-          columns.map((name, index) => [`--column-${index + 1}`, JSON.stringify(name)]),
-        )}
-        {...rest}
-      >
-        <Table.Thead>
-          <Table.Tr>
-            {columns.map((column) => (
-              <Table.Th key={column} scope="col">
-                {column}
-              </Table.Th>
-            ))}
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody ref={ref}>{children}</Table.Tbody>
-      </Table>
-    </TableFrame>
-  )
-}
-
-type PagerProps = { label: string; page: number; total: string; hasNext: boolean; go(page: number): void }
-
-/** `children` follow the buttons. */
-export function Pager({ label, page, total, hasNext, go, children }: PagerProps & { children?: ReactNode }) {
-  const isOnly = page === 1 && !hasNext
-  return (
-    <Group component="nav" gap="sm" mt="sm" aria-label={label}>
-      {isOnly ? (
-        <Text size="sm" className="numeric dimmed">
-          {total} total
-        </Text>
-      ) : (
-        <>
-          <Button size="xs" variant="default" disabled={page === 1} onClick={() => go(page - 1)}>
-            Newer
-          </Button>
-          <Text size="sm" className="numeric">
-            Page {page} · {total} total
-          </Text>
-          <Button size="xs" variant="default" disabled={!hasNext} onClick={() => go(page + 1)}>
-            Older
-          </Button>
-        </>
-      )}
-      {children}
-    </Group>
-  )
-}
-
-type DialogProps = Pick<ModalProps, 'title' | 'size' | 'centered' | 'children'> & {
-  close(): void
-  /** Only its own buttons close it, so that nothing is lost by a slip. */
-  isPersistent?: boolean
-}
-
-/** Open for as long as it is rendered. Closing it returns the focus to where it was. */
-export function Dialog({ close, isPersistent = false, ...rest }: DialogProps) {
-  useReturnFocus()
-  const isTop = useLayer()
-  // Locking the scroll would inject a style element, which the content security policy blocks.
-  return (
-    <Modal
-      {...rest}
-      opened
-      onClose={() => isTop() && close()}
-      closeOnClickOutside={!isPersistent}
-      closeOnEscape={!isPersistent}
-      lockScroll={false}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-    />
   )
 }
 

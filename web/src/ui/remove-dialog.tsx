@@ -1,10 +1,8 @@
-import { Text, TextInput } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { TextInput } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { Data } from '#client/index.ts'
 import { isNotFound } from '../api/api.ts'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, usePage } from '../api/queries.ts'
 import { ConfirmDialog } from './confirm-dialog.tsx'
 import { notify } from './notify.ts'
 
@@ -32,33 +30,22 @@ const MAX_LISTED = 8
 /** Asks before something is removed, and names what goes with it. */
 export function RemoveDialog(props: RemoveDialogProps) {
   const { what, name, within, isTyped = true, children, remove, onRemoved, close } = props
-  const api = useApi()
   const [typed, setTyped] = useState('')
-  const contents = useQuery({
-    queryKey: queryKeys.namesWithin(within && `${within.type}:${within.id}`),
+  const around = within && `${within.type}:${within.id}`
+  const contents = usePage(queryKeys.namesWithin(around), '/names', {
+    params: { query: { within: around, per_page: 100 } },
     enabled: within !== undefined,
-    queryFn: ({ signal }) => {
-      const query = { within: `${within?.type}:${within?.id}`, per_page: 100 }
-      return api.page('/names', { params: { query }, signal })
-    },
   })
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      remove().then(
-        () => true,
-        // Somebody else was faster.
-        (error: unknown) => {
-          if (isNotFound(error)) return false
-          throw error
-        },
-      ),
-    onSuccess(isRemoved) {
-      const named = `${what.charAt(0).toUpperCase()}${what.slice(1)} ${name}`
-      close()
-      notify.done(isRemoved ? `${named} removed.` : `${named} did not exist anymore.`)
-      onRemoved()
-    },
-  })
+  const named = `${what.charAt(0).toUpperCase()}${what.slice(1)} ${name}`
+  /** False: someone else was faster. */
+  const act = () =>
+    remove().then(
+      () => true,
+      (error: unknown) => {
+        if (isNotFound(error)) return false
+        throw error
+      },
+    )
   const { items = [], total = '0' } = contents.data ?? {}
   const mustType = isTyped && items.length > MAX_UNTYPED
   return (
@@ -66,22 +53,24 @@ export function RemoveDialog(props: RemoveDialogProps) {
       title={`Remove ${name}?`}
       button={`Remove ${what}`}
       color="red"
-      isPending={isPending || (within !== undefined && contents.isPending)}
+      isPending={within !== undefined && contents.isPending}
       isDisabled={mustType && typed.trim() !== name}
-      error={error ?? (isNotFound(contents.error) ? null : contents.error)}
-      confirm={() => mutate()}
+      error={isNotFound(contents.error) ? null : contents.error}
+      act={act}
+      onDone={(isRemoved) => {
+        notify.done(isRemoved ? `${named} removed.` : `${named} did not exist anymore.`)
+        onRemoved()
+      }}
       close={close}
     >
       {items.length > 0 && <Contents items={items} total={total} />}
-      <Text size="sm">{children ?? 'This cannot be undone.'}</Text>
+      {children ?? 'This cannot be undone.'}
       {mustType && (
         <TextInput
           mt="md"
           label={`Type ${name} to confirm`}
           value={typed}
           onChange={(event) => setTyped(event.currentTarget.value)}
-          autoComplete="off"
-          spellCheck={false}
         />
       )}
     </ConfirmDialog>
@@ -92,7 +81,7 @@ function Contents({ items, total }: { items: Name[]; total: string }) {
   const more = Number.parseInt(total, 10) - MAX_LISTED
   return (
     <>
-      <Text size="sm">Removed with it:</Text>
+      Removed with it:
       <ul>
         {items.slice(0, MAX_LISTED).map(({ type, id, name }) => (
           <li key={`${type}-${id}`} className="wrap">

@@ -5,9 +5,7 @@ import { CopyAs } from '../copy-as/copy-as.tsx'
 import type { CopiedResource } from '../copy-as/resource.ts'
 import { ScopeBreadcrumbs } from '../scope/scope-breadcrumbs.tsx'
 import type { PermissionScope } from '../session/permissions.ts'
-import { GuardedButton, RemoveMenuItem } from './guarded-button.tsx'
-import { ICON } from './icon.ts'
-import { MoreMenu } from './more-menu.tsx'
+import { GuardedButton, MoreMenu, RemoveMenuItem } from './guarded-button.tsx'
 import { PageHeader } from './page.tsx'
 
 type ResourceHeaderProps = {
@@ -58,7 +56,7 @@ export function EditAndRemove({ type, scope, open }: EditAndRemoveProps) {
         variant="default"
         permission={`${type}:edit`}
         scope={scope}
-        leftSection={<Pencil {...ICON} />}
+        icon={Pencil}
         onClick={() => open('edit')}
       >
         Edit

@@ -1,11 +1,11 @@
-import { Button, Group, Stack, Text } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
-import { useApi } from '../api/services.ts'
+import { Text } from '@mantine/core'
+import { useState } from 'react'
+import { useApi } from '../api/queries.ts'
 import type { UserAccount } from '../api/types.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { SecretOnce } from '../ui/copy-field.tsx'
+import { DoneDialog } from '../ui/dialog.tsx'
 import { formatDateTime } from '../ui/format.ts'
-import { Dialog } from '../ui/parts.tsx'
 import { useReturnFocus } from '../ui/use-return-focus.ts'
 
 /** Asks, and shows the link once. */
@@ -13,40 +13,28 @@ export function PasswordResetDialog({ user, close }: { user: UserAccount; close(
   // It is two dialogs, one after the other.
   useReturnFocus()
   const api = useApi()
-  const { mutate, data, isPending, error } = useMutation({
-    mutationFn: () => api.post('/users/{id}/password-reset', { params: { path: { id: user.id } } }),
-    // The link does not outlive the dialog.
-    gcTime: 0,
-  })
-  if (!data)
+  const [link, setLink] = useState<{ url: string; expires_at: string }>()
+  if (!link)
     return (
       <ConfirmDialog
         title={`Reset the password of ${user.email}?`}
         button="Create link"
         color="red"
-        isPending={isPending}
-        error={error}
-        confirm={mutate}
+        act={() => api.post('/users/{id}/password-reset', { params: { path: { id: user.id } } })}
+        show={setLink}
         close={close}
       >
-        <Text size="sm" className="wrap">
-          You get a link with which {user.name} chooses a new password. All of their sessions end and their
-          personal access tokens are revoked at once.
-        </Text>
+        You get a link with which {user.name} chooses a new password. All of their sessions end and their
+        personal access tokens are revoked at once.
       </ConfirmDialog>
     )
   return (
-    <Dialog title={`New password for ${user.email}`} size="lg" close={close} isPersistent>
-      <Stack gap="md">
-        <SecretOnce label="Password reset link" value={data.url} />
-        <Text size="sm" className="wrap">
-          Send it to {user.name} over a channel that you trust. It works once, until{' '}
-          {formatDateTime(data.expires_at)}.
-        </Text>
-        <Group justify="flex-end">
-          <Button onClick={close}>Done</Button>
-        </Group>
-      </Stack>
-    </Dialog>
+    <DoneDialog title={`New password for ${user.email}`} close={close} isPersistent>
+      <SecretOnce label="Password reset link" value={link.url} />
+      <Text size="sm" className="wrap">
+        Send it to {user.name} over a channel that you trust. It works once, until{' '}
+        {formatDateTime(link.expires_at)}.
+      </Text>
+    </DoneDialog>
   )
 }

@@ -1,19 +1,17 @@
 // Every account of the installation, for instance administrators.
 import { Badge, Menu, Table, TextInput } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData } from '@tanstack/react-query'
 import { KeyRound, Search, ShieldAlert, UserCheck, UserX } from 'lucide-react'
 import { useState } from 'react'
-import { queryKeys } from '../api/queries.ts'
-import { useApi } from '../api/services.ts'
+import { queryKeys, usePage } from '../api/queries.ts'
 import type { UserAccount } from '../api/types.ts'
 import { useSearch } from '../scope/scope.ts'
 import { useSession } from '../session/session.ts'
-import { EmptyState } from '../ui/empty-state.tsx'
+import { MoreMenu } from '../ui/guarded-button.tsx'
 import { ICON } from '../ui/icon.ts'
-import { MoreMenu } from '../ui/more-menu.tsx'
-import { Loaded, PageHeader } from '../ui/page.tsx'
-import { DataTable, Pager } from '../ui/parts.tsx'
+import { EmptyState, Loaded, PageHeader } from '../ui/page.tsx'
+import { DataTable, Pager } from '../ui/table.tsx'
 import { Age } from '../ui/time.tsx'
 import { ChangeActive } from './change-active.tsx'
 import { PasswordResetDialog } from './password-reset-dialog.tsx'
@@ -40,7 +38,6 @@ const PER_PAGE = 50
 const SEARCH_DELAY_MS = 250
 
 function Users() {
-  const api = useApi()
   const [search, update] = useSearch()
   const email = (search.get('email') ?? '').slice(0, 255)
   const page = Math.max(1, Math.trunc(Number(search.get('page'))) || 1)
@@ -50,10 +47,9 @@ function Users() {
     SEARCH_DELAY_MS,
   )
   const query = { ...(email !== '' && { 'filter[email]': email }), page, per_page: PER_PAGE }
-  const users = useQuery({
-    queryKey: queryKeys.users(query),
+  const users = usePage(queryKeys.users(query), '/users', {
+    params: { query },
     placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => api.page('/users', { params: { query }, signal }),
   })
   return (
     <>

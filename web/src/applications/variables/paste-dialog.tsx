@@ -1,7 +1,8 @@
-import { Badge, Button, Group, Stack, Table, Text, Textarea } from '@mantine/core'
+import { Badge, Button, Stack, Table, Text, Textarea } from '@mantine/core'
 import { useState } from 'react'
-import { DataTable, Dialog } from '../../ui/parts.tsx'
+import { Dialog, DialogFooter } from '../../ui/dialog.tsx'
 import { plural } from '../../ui/status.ts'
+import { DataTable } from '../../ui/table.tsx'
 import { type DotenvProblem, parseDotenv } from './dotenv.ts'
 import { comparePasted, type EditRow, type PastedRow } from './variable-edits.ts'
 
@@ -28,16 +29,11 @@ export function PasteDialog({ initial, rows, apply, close }: PasteDialogProps) {
           className="code-input"
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
-          autoComplete="off"
-          spellCheck={false}
           data-autofocus
         />
         {problems.length > 0 && <Problems problems={problems} />}
         {pasted.length > 0 && <Preview pasted={pasted} />}
-        <Group justify="flex-end" gap="sm" className="form-footer">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
+        <DialogFooter close={close}>
           <Button
             disabled={changes.length === 0}
             onClick={() => {
@@ -47,7 +43,7 @@ export function PasteDialog({ initial, rows, apply, close }: PasteDialogProps) {
           >
             {changes.length === 0 ? 'Nothing to apply' : `Apply to ${plural(changes.length, 'variable')}`}
           </Button>
-        </Group>
+        </DialogFooter>
       </Stack>
     </Dialog>
   )

@@ -1,10 +1,9 @@
 // Loads the variables of an application, holds what a person changes, and saves it row by row.
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { GantryError } from '#client/index.ts'
 import type { Api } from '../../api/api.ts'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, useAll, useApi } from '../../api/queries.ts'
 import { holdBack } from '../../ui/form/leave-guard.ts'
 import { notify } from '../../ui/notify.ts'
 import { plural } from '../../ui/status.ts'
@@ -28,11 +27,7 @@ export function useVariables(applicationId: number) {
   const api = useApi()
   const queries = useQueryClient()
   const queryKey = queryKeys.variables(applicationId)
-  const query = useQuery({
-    queryKey,
-    queryFn: ({ signal }) =>
-      api.all('/applications/{id}/variables', { params: { path: { id: applicationId } }, signal }),
-  })
+  const query = useAll(queryKey, '/applications/{id}/variables', { params: { path: { id: applicationId } } })
   const [edits, setEdits] = useState<Edits>({})
   const [errors, setErrors] = useState<Record<string, RowErrors>>({})
   const count = useRef(0)

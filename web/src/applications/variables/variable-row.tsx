@@ -1,6 +1,7 @@
-import { ActionIcon, Alert, Button, Checkbox, Group, Textarea, TextInput } from '@mantine/core'
+import { Alert, Button, Checkbox, Group, Textarea, TextInput } from '@mantine/core'
 import { Trash2, Undo2 } from 'lucide-react'
 import { type ClipboardEvent, memo } from 'react'
+import { IconButton } from '../../ui/guarded-button.tsx'
 import type { RowErrors } from './use-variables.ts'
 import type { Edit, EditRow, Variable } from './variable-edits.ts'
 import classes from './variables.module.css'
@@ -40,8 +41,6 @@ export const VariableRow = memo(function VariableRow(props: VariableRowProps) {
         value={row.name}
         error={errors?.name}
         disabled={row.isRemoved}
-        autoComplete="off"
-        spellCheck={false}
         autoFocus={isNew}
         onChange={(event) => set({ name: event.currentTarget.value })}
         onPaste={onPaste}
@@ -54,8 +53,6 @@ export const VariableRow = memo(function VariableRow(props: VariableRowProps) {
         value={row.value}
         error={errors?.value}
         disabled={row.isRemoved}
-        autoComplete="off"
-        spellCheck={false}
         onChange={(event) => set({ value: event.currentTarget.value })}
       />
       <Checkbox
@@ -67,27 +64,12 @@ export const VariableRow = memo(function VariableRow(props: VariableRowProps) {
         disabled={row.isRemoved}
         onChange={(event) => set({ hidden: event.currentTarget.checked })}
       />
-      {row.isRemoved ? (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          className={classes.remove}
-          aria-label={`Keep ${label}`}
-          onClick={() => reset(key)}
-        >
-          <Undo2 size={16} strokeWidth={1.75} aria-hidden="true" />
-        </ActionIcon>
-      ) : (
-        <ActionIcon
-          variant="subtle"
-          color="gray"
-          className={classes.remove}
-          aria-label={`Remove ${label}`}
-          onClick={() => (row.base ? set({ isRemoved: true }) : reset(key))}
-        >
-          <Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />
-        </ActionIcon>
-      )}
+      <IconButton
+        label={`${row.isRemoved ? 'Keep' : 'Remove'} ${label}`}
+        icon={row.isRemoved ? Undo2 : Trash2}
+        className={classes.remove}
+        onClick={() => (row.base && !row.isRemoved ? set({ isRemoved: true }) : reset(key))}
+      />
       {(theirs || errors?.row) && (
         <Alert className={classes.message} color={theirs ? 'orange' : 'red'} role="alert">
           {theirs ? (

@@ -1,13 +1,13 @@
 // The variables of an application: a table that is edited in place and saved as a whole.
-import { Button, Group, Paper, Table, Text, TextInput } from '@mantine/core'
+import { Button, Group, Paper, TextInput } from '@mantine/core'
 import { ClipboardPaste, Plus, Variable as VariableIcon } from 'lucide-react'
 import { useState } from 'react'
 import { type PermissionScope, usePermission } from '../../session/permissions.ts'
-import { EmptyState } from '../../ui/empty-state.tsx'
 import { ReasonedButton } from '../../ui/guarded-button.tsx'
-import { ErrorAlert, Loaded } from '../../ui/page.tsx'
-import { DataTable, Section } from '../../ui/parts.tsx'
+import { EmptyState, ErrorAlert, Loaded } from '../../ui/page.tsx'
+import { Dimmed, Section } from '../../ui/parts.tsx'
 import { plural } from '../../ui/status.ts'
+import { RowTable } from '../../ui/table.tsx'
 import { PasteDialog } from './paste-dialog.tsx'
 import { useVariables } from './use-variables.ts'
 import type { Variable } from './variable-edits.ts'
@@ -33,9 +33,9 @@ export function VariablesSection({ applicationId, scope }: VariablesSectionProps
   return (
     <Section id="variables" title="Variables">
       <Group justify="space-between" gap="xs" mb="sm">
-        <Text size="sm" className="dimmed">
+        <Dimmed>
           The application's commands get them as environment variables, starting with the next run.
-        </Text>
+        </Dimmed>
         <Group gap="xs">
           {rows.length > MANY && (
             <TextInput
@@ -45,18 +45,13 @@ export function VariablesSection({ applicationId, scope }: VariablesSectionProps
               onChange={(event) => setFilter(event.currentTarget.value)}
             />
           )}
-          <ReasonedButton
-            variant="default"
-            reason={why}
-            leftSection={<ClipboardPaste size={16} strokeWidth={1.75} aria-hidden="true" />}
-            onClick={() => setPasted('')}
-          >
+          <ReasonedButton variant="default" reason={why} icon={ClipboardPaste} onClick={() => setPasted('')}>
             Paste .env
           </ReasonedButton>
           <ReasonedButton
             variant="default"
             reason={why}
-            leftSection={<Plus size={16} strokeWidth={1.75} aria-hidden="true" />}
+            icon={Plus}
             onClick={() => setNewest(variables.add())}
           >
             Add variable
@@ -101,9 +96,7 @@ export function VariablesSection({ applicationId, scope }: VariablesSectionProps
                   <div className={classes.bar}>
                     {save.error && <ErrorAlert error={save.error} />}
                     <Group justify="flex-end" gap="sm">
-                      <Text size="sm" className="dimmed" role="status">
-                        {plural(changeCount, 'unsaved change')}
-                      </Text>
+                      <Dimmed role="status">{plural(changeCount, 'unsaved change')}</Dimmed>
                       <Button variant="default" onClick={variables.discard}>
                         Discard
                       </Button>
@@ -132,17 +125,13 @@ export function VariablesSection({ applicationId, scope }: VariablesSectionProps
 
 function ReadOnly({ variables }: { variables: Variable[] }) {
   return (
-    <DataTable columns={['Name', 'Value']} aria-label="Variables">
-      {variables
-        .toSorted((one, other) => one.name.localeCompare(other.name))
-        .map(({ id, name }) => (
-          <Table.Tr key={id}>
-            <Table.Td className="wrap">
-              <code>{name}</code>
-            </Table.Td>
-            <Table.Td className="dimmed">•••••••• (visible to people who may edit the application)</Table.Td>
-          </Table.Tr>
-        ))}
-    </DataTable>
+    <RowTable
+      label="Variables"
+      rows={variables.toSorted((one, other) => one.name.localeCompare(other.name))}
+      columns={[
+        ['Name', 'wrap', ({ name }) => <code>{name}</code>],
+        ['Value', 'dimmed', () => '•••••••• (visible to people who may edit the application)'],
+      ]}
+    />
   )
 }

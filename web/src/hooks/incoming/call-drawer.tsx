@@ -1,15 +1,14 @@
 // One received call: its verdict, headers and body; and what the hook, with its unsaved changes, would do with it.
 import { Button, Group, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, useGet } from '../../api/queries.ts'
 import type { Hook, HookRequestDetail } from '../../api/types.ts'
 import { type PermissionScope, usePermission } from '../../session/permissions.ts'
+import { capitalized } from '../../ui/field-errors.ts'
 import { formatDateTime } from '../../ui/format.ts'
 import { notify } from '../../ui/notify.ts'
 import { Loaded } from '../../ui/page.tsx'
-import { StatusBadge } from '../../ui/parts.tsx'
+import { Dimmed, StatusBadge } from '../../ui/parts.tsx'
 import { RequestDrawer } from '../request-drawer.tsx'
 import classes from './call-drawer.module.css'
 import { withHeaderCondition } from './from-pick.ts'
@@ -17,7 +16,7 @@ import { PayloadTree } from './payload-tree.tsx'
 import { ReplayButton } from './replay-button.tsx'
 import { TryOut } from './try-out.tsx'
 import type { HookForm } from './use-hook-form.ts'
-import { capitalized, payloadText, SIGNATURE_PROBLEMS, verdictLabel, verdictStatus } from './verdict.ts'
+import { payloadText, SIGNATURE_PROBLEMS, verdictLabel, verdictStatus } from './verdict.ts'
 
 type CallDrawerProps = {
   callId: string
@@ -28,10 +27,8 @@ type CallDrawerProps = {
 }
 
 export function CallDrawer({ callId, close, ...rest }: CallDrawerProps) {
-  const api = useApi()
-  const query = useQuery({
-    queryKey: queryKeys.hookRequest(callId),
-    queryFn: ({ signal }) => api.get('/hook-requests/{id}', { params: { path: { id: callId } }, signal }),
+  const query = useGet(queryKeys.hookRequest(callId), '/hook-requests/{id}', {
+    params: { path: { id: callId } },
   })
   return (
     <RequestDrawer title="Received call" close={close}>
@@ -64,9 +61,7 @@ function Call({ call, hook, form, scope }: CallProps) {
               {SIGNATURE_PROBLEMS[call.signature_problem]}
             </Text>
           )}
-          <Text size="sm" className="dimmed" mt={6}>
-            {factsOf(call)}
-          </Text>
+          <Dimmed mt={6}>{factsOf(call)}</Dimmed>
         </div>
         <ReplayButton call={call} isUnsaved={form.isDirty} scope={scope} />
       </Group>
@@ -96,18 +91,9 @@ function Body({
   form: HookForm
   mayEdit: boolean
 }) {
-  if (!mayEdit)
-    return (
-      <Text size="sm" className="dimmed">
-        Headers and body are shown to people whose role includes hook:edit.
-      </Text>
-    )
+  if (!mayEdit) return <Dimmed>Headers and body are shown to people whose role includes hook:edit.</Dimmed>
   if (text === null || text === '')
-    return (
-      <Text size="sm" className="dimmed">
-        {text === '' ? 'The body is empty.' : 'Body not stored'}
-      </Text>
-    )
+    return <Dimmed>{text === '' ? 'The body is empty.' : 'Body not stored'}</Dimmed>
   return (
     <section aria-labelledby="body">
       <Text component="h3" id="body" fw={600} mb="xs">

@@ -1,14 +1,20 @@
 // Right after a hook was created: what to enter at the service, this once, and the first call as it arrives.
-import { Button, Group, Stack, Text } from '@mantine/core'
+import { Alert, Button, Group, Loader, PasswordInput, Stack, Text } from '@mantine/core'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { CircleCheck, TriangleAlert } from 'lucide-react'
+import { useState } from 'react'
 import { Link } from 'wouter'
 import { entrySteps } from '#client/index.ts'
-import type { Hook } from '../../api/types.ts'
+import { queryKeys, useApi } from '../../api/queries.ts'
+import type { Hook, HookRequestRecord } from '../../api/types.ts'
 import { CopyField, SecretOnce } from '../../ui/copy-field.tsx'
+import { fieldErrors } from '../../ui/field-errors.ts'
+import { ErrorAlert } from '../../ui/page.tsx'
 import { SectionCard } from '../../ui/parts.tsx'
-import { FirstCall } from './first-call.tsx'
+import { outcomeLabel } from '../../ui/status.ts'
+import { firstCallState } from './first-call-state.ts'
 import { fieldValues, type Sender, type SenderValues } from './new-hook-body.ts'
 import classes from './new-incoming-hook.module.css'
-import { SetSecret } from './set-secret.tsx'
 
 type HookCreatedProps = {
   hook: Hook
@@ -54,5 +60,103 @@ export function HookCreated({ hook, sender, values, done }: HookCreatedProps) {
         )}
       </Group>
     </Stack>
+  )
+}
+
+const REFETCH_INTERVAL_MS = 1_500
+/** A sender may try a few times before it gets the secret right. */
+const LATEST = 10
+
+/** Waits for the first call, and says what became of it. */
+function FirstCall({ hookId }: { hookId: string }) {
+  const api = useApi()
+  const { data = [] } = useQuery<HookRequestRecord[]>({
+    queryKey: [...queryKeys.hookRequests(hookId), 'first'],
+    refetchInterval: (query) =>
+      firstCallState(query.state.data ?? []).kind === 'received' ? false : REFETCH_INTERVAL_MS,
+    queryFn: ({ signal }) => {
+      const params = { path: { hook_id: hookId }, query: { per_page: LATEST } }
+      return api.get('/hooks/incoming/{hook_id}/requests', { params, signal })
+    },
+  })
+  const state = firstCallState(data)
+  return (
+    <div role="status">
+      {state.kind === 'waiting' && (
+        <Alert color="gray">
+          <span className={classes.waiting}>
+            <Loader size="xs" aria-hidden="true" /> Waiting for the first call…
+          </span>
+        </Alert>
+      )}
+      {state.kind === 'rejected' && (
+        <Alert
+          color="orange"
+          icon={<TriangleAlert size={18} aria-hidden="true" />}
+          title="A call arrived and was rejected"
+        >
+          <CallLink hookId={hookId} call={state.call} />. Still waiting for one that is accepted…
+        </Alert>
+      )}
+      {state.kind === 'received' && (
+        <Alert color="teal" icon={<CircleCheck size={18} aria-hidden="true" />} title="First call received">
+          <CallLink hookId={hookId} call={state.call} />
+          {state.call.action_id !== null && (
+            <>
+              {' · '}
+              <Link href={`/actions/${state.call.action_id}`}>Run #{state.call.action_id}</Link>
+            </>
+          )}
+        </Alert>
+      )}
+    </div>
+  )
+}
+
+function CallLink({ hookId, call }: { hookId: string; call: HookRequestRecord }) {
+  return <Link href={`/hooks/incoming/${hookId}?call=${call.id}`}>{outcomeLabel(call)}</Link>
+}
+
+/** Some services show their secret only once they know the URL. */
+function SetSecret({ hook, sender }: { hook: Hook; sender: Sender }) {
+  const api = useApi()
+  const [secret, setSecret] = useState('')
+  const { mutate, isPending, isSuccess, error } = useMutation({
+    gcTime: 0,
+    mutationFn: () =>
+      api.put('/hooks/incoming/{hook_id}', { params: { path: { hook_id: hook.id } }, body: { secret } }),
+    onSuccess: () => setSecret(''),
+  })
+  const { errors, rest } = fieldErrors(error, ['secret'])
+  if (isSuccess)
+    return (
+      <Text role="status" size="sm">
+        The secret of {sender.name} is stored.
+      </Text>
+    )
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        mutate()
+      }}
+    >
+      <Group align="flex-end" gap="sm">
+        <PasswordInput
+          flex={1}
+          miw="14rem"
+          label={`Secret that ${sender.name} shows`}
+          description="Calls are rejected until it is set. You can also set it later."
+          autoComplete="new-password"
+          value={secret}
+          error={errors.secret}
+          onChange={(event) => setSecret(event.currentTarget.value)}
+        />
+        <Button type="submit" variant="default" loading={isPending} disabled={secret === ''}>
+          Set secret
+        </Button>
+      </Group>
+      {rest && <ErrorAlert error={rest} />}
+    </form>
   )
 }

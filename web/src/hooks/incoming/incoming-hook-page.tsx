@@ -12,11 +12,11 @@ import { Loaded } from '../../ui/page.tsx'
 import { Fact, HookBadge } from '../../ui/parts.tsx'
 import { ResourceHeader } from '../../ui/resource-header.tsx'
 import { Age } from '../../ui/time.tsx'
+import { HookActions } from '../hook-actions.tsx'
+import { SecretDialog } from '../rotate-dialog.tsx'
 import { CallDrawer } from './call-drawer.tsx'
 import { CallsSection } from './calls-section.tsx'
-import { HookActions } from './hook-actions.tsx'
 import { HookSettings } from './hook-settings.tsx'
-import { SecretDialog } from './secret-dialog.tsx'
 import { TryPayloadDrawer } from './try-payload-drawer.tsx'
 import { useHookForm } from './use-hook-form.ts'
 
@@ -47,7 +47,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
         environment={environment}
         badge={<HookBadge hook={hook} />}
       >
-        <HookActions hook={hook} scope={scope} showSecret={setSecret} />
+        <HookActions hook={hook} scope={scope} />
       </ResourceHeader>
       <Paper withBorder p="md">
         {allowed && hook.url && <CopyField label="URL" value={hook.url} />}
@@ -72,7 +72,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
         />
       )}
       {isTrying && <TryPayloadDrawer hook={hook} form={form} close={() => setTrying(false)} />}
-      {secret && <SecretDialog secret={secret} close={() => setSecret(undefined)} />}
+      {secret && <SecretDialog type="incoming" secret={secret} close={() => setSecret(undefined)} />}
     </>
   )
 }

@@ -1,24 +1,27 @@
-import { Group, Stack, Text, Title } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { Group, PasswordInput, Stack, TextInput, Title } from '@mantine/core'
 import { useState } from 'react'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, useApi, useGet, useRefetch } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
+import { usePermission } from '../../session/permissions.ts'
+import { RecordForm } from '../../ui/form/record-form.tsx'
+import { useRecordForm } from '../../ui/form/use-record-form.ts'
 import { Loaded } from '../../ui/page.tsx'
-import { SectionCard } from '../../ui/parts.tsx'
+import { Dimmed, SectionCard } from '../../ui/parts.tsx'
 import type { ChosenPipeline } from '../pipeline-field.tsx'
 import { HookCreated } from './hook-created.tsx'
-import type { Sender, SenderValues } from './new-hook-body.ts'
-import { SenderForm } from './sender-form.tsx'
+import {
+  hiddenFields,
+  initialValues,
+  missingFields,
+  newHookBody,
+  type Sender,
+  type SenderValues,
+  senderInputOf,
+} from './new-hook-body.ts'
 import { SenderTiles } from './sender-tiles.tsx'
 
 function useSenders() {
-  const api = useApi()
-  return useQuery({
-    queryKey: queryKeys.senders,
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: ({ signal }) => api.get('/catalog/senders', { signal }),
-  })
+  return useGet(queryKeys.senders, '/catalog/senders', { staleTime: Number.POSITIVE_INFINITY })
 }
 
 type NewIncomingHookProps = { pipeline: ChosenPipeline | undefined; onCreated?(): void }
@@ -33,9 +36,7 @@ export default function NewIncomingHook({ pipeline, onCreated }: NewIncomingHook
     return (
       <SectionCard id="sender" title={`Calls from ${sender.name}`}>
         <Stack gap="md" maw="32rem">
-          <Text size="sm" className="dimmed">
-            {sender.description}
-          </Text>
+          <Dimmed>{sender.description}</Dimmed>
           <SenderForm
             key={sender.code}
             sender={sender}
@@ -60,5 +61,58 @@ export default function NewIncomingHook({ pipeline, onCreated }: NewIncomingHook
         {(all) => <SenderTiles senders={all} choose={setSender} />}
       </Loaded>
     </section>
+  )
+}
+
+type SenderFormProps = {
+  sender: Sender
+  pipeline: ChosenPipeline | undefined
+  back?: (() => void) | undefined
+  onCreated(hook: Hook, values: SenderValues): void
+}
+
+/** Only what the sender needs; its tile has the rest. */
+function SenderForm({ sender, pipeline, back, onCreated }: SenderFormProps) {
+  const api = useApi()
+  const refetch = useRefetch()
+  const form = useRecordForm<SenderValues, Hook>({
+    id: `hook-new-${sender.code}`,
+    initial: initialValues(sender),
+    secrets: hiddenFields(sender) as (keyof SenderValues & string)[],
+    validate: (values) => missingFields(sender, values),
+    fields: senderInputOf,
+    save: (values) => {
+      const params = { path: { id: pipeline!.id } }
+      return api.post('/pipelines/{id}/hooks/incoming', { params, body: newHookBody(sender, values) })
+    },
+    onSaved(hook, values) {
+      void refetch(queryKeys.hooks(hook.pipeline_id), queryKeys.environmentHooks(hook.environment_id))
+      onCreated(hook, values)
+    },
+  })
+  const { allowed, reason } = usePermission('hook:add', pipeline?.scope)
+  const isKnown = pipeline?.scope !== undefined
+  return (
+    <RecordForm
+      form={form}
+      submit="Create hook"
+      cancel={back && (() => form.leaveBy(back))}
+      reason={pipeline ? (isKnown && !allowed ? reason : undefined) : 'Choose a pipeline first.'}
+    >
+      <TextInput label="Name" {...form.field('name')} />
+      {sender.fields.map(({ name, label, description, required, example, hidden }) => {
+        const Field = hidden ? PasswordInput : TextInput
+        return (
+          <Field
+            key={name}
+            label={required ? label : `${label}, optional`}
+            description={description}
+            placeholder={hidden ? undefined : (example ?? undefined)}
+            autoComplete={hidden ? 'new-password' : 'off'}
+            {...form.field(`field_${name}`)}
+          />
+        )
+      })}
+    </RecordForm>
   )
 }

@@ -24,7 +24,7 @@ export function ReplayButton({ call, isUnsaved, scope }: ReplayButtonProps) {
     <Stack gap="xs" align="flex-end">
       <ReasonedButton
         loading={isPending}
-        leftSection={<RotateCcw size={16} strokeWidth={1.75} aria-hidden="true" />}
+        icon={RotateCcw}
         reason={whyNotReplayable(call) ?? (allowed ? unsaved : reason)}
         onClick={mutate}
       >

@@ -1,4 +1,3 @@
-import { Paper, Text, UnstyledButton } from '@mantine/core'
 import {
   Activity,
   Bug,
@@ -13,8 +12,8 @@ import {
   SquareTerminal,
   Webhook,
 } from 'lucide-react'
+import { Tiles } from '../tiles.tsx'
 import type { Sender } from './new-hook-body.ts'
-import classes from './new-incoming-hook.module.css'
 
 const ICONS: Record<string, LucideIcon> = {
   github: GitBranch,
@@ -37,25 +36,12 @@ type SenderTilesProps = { senders: Sender[]; choose(sender: Sender): void }
 
 export function SenderTiles({ senders, choose }: SenderTilesProps) {
   return (
-    <ul className={`plain-list ${classes.tiles}`} aria-label="Senders">
-      {senders.map((sender) => {
-        const Icon = ICONS[sender.code] ?? Webhook
-        return (
-          <li key={sender.code}>
-            <UnstyledButton className={classes.tile} onClick={() => choose(sender)}>
-              <Paper withBorder p="md" h="100%" component="span" display="block">
-                <span className={classes.name}>
-                  <Icon size={18} strokeWidth={1.75} aria-hidden="true" />
-                  {sender.name}
-                </span>
-                <Text component="span" size="sm" className="dimmed" lineClamp={2}>
-                  {sender.description}
-                </Text>
-              </Paper>
-            </UnstyledButton>
-          </li>
-        )
-      })}
-    </ul>
+    <Tiles
+      label="Senders"
+      services={senders}
+      iconOf={({ code }) => ICONS[code] ?? Webhook}
+      textOf={({ description }) => description}
+      choose={choose}
+    />
   )
 }

@@ -1,9 +1,9 @@
-import { Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useMemo, useState } from 'react'
 import type { Hook } from '../../api/types.ts'
 import { CodeEditor } from '../../editor/code-editor.tsx'
 import { parseJson } from '../../editor/json-nodes.ts'
+import { Dimmed } from '../../ui/parts.tsx'
 import { RequestDrawer } from '../request-drawer.tsx'
 import classes from './call-drawer.module.css'
 import { PayloadTree } from './payload-tree.tsx'
@@ -20,9 +20,7 @@ export function TryPayloadDrawer({ hook, form, close }: { hook: Hook; form: Hook
   const parsed = useMemo(() => parseJson(settled), [settled])
   return (
     <RequestDrawer title="Try a payload" close={close}>
-      <Text size="sm" className="dimmed" mb="md">
-        Nothing starts, and nothing is recorded.
-      </Text>
+      <Dimmed mb="md">Nothing starts, and nothing is recorded.</Dimmed>
       <div className={classes.columns}>
         <div className={classes.column}>
           <CodeEditor

@@ -1,5 +1,7 @@
-import { ActionIcon, Button, Checkbox, Group, NativeSelect, Text, TextInput } from '@mantine/core'
-import { Plus, Trash2 } from 'lucide-react'
+import { Checkbox, Group, NativeSelect, Text, TextInput } from '@mantine/core'
+import { Trash2 } from 'lucide-react'
+import { AddButton, IconButton } from '../../ui/guarded-button.tsx'
+import { ConditionsField } from '../conditions-field.tsx'
 import classes from './hook-form.module.css'
 import type { VariableRow } from './hook-values.ts'
 import type { HookForm } from './use-hook-form.ts'
@@ -34,14 +36,7 @@ export function VariablesField({ form, isDisabled = false }: Fields) {
           remove={() => set(rows.toSpliced(index, 1))}
         />
       ))}
-      <Button
-        size="compact-sm"
-        variant="default"
-        leftSection={<Plus size={14} aria-hidden="true" />}
-        onClick={() => set([...rows, NEW])}
-      >
-        Add variable
-      </Button>
+      <AddButton onClick={() => set([...rows, NEW])}>Add variable</AddButton>
     </fieldset>
   )
 }
@@ -65,8 +60,6 @@ function Variable({ row, number, error, change, remove }: VariableProps) {
       value={row[name]}
       error={error(name)}
       onChange={(event) => change({ [name]: event.currentTarget.value })}
-      autoComplete="off"
-      spellCheck={false}
     />
   )
   return (
@@ -92,10 +85,30 @@ function Variable({ row, number, error, change, remove }: VariableProps) {
           checked={row.required}
           onChange={(event) => change({ required: event.currentTarget.checked })}
         />
-        <ActionIcon variant="subtle" color="gray" aria-label={`Remove variable ${number}`} onClick={remove}>
-          <Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />
-        </ActionIcon>
+        <IconButton label={`Remove variable ${number}`} icon={Trash2} onClick={remove} />
       </Group>
     </div>
+  )
+}
+
+const PLACEHOLDERS = { path: 'ref', value: 'refs/heads/main' }
+
+/** Which calls start a run. */
+export function CallConditionsField({ form, isDisabled }: { form: HookForm; isDisabled?: boolean }) {
+  const rows = form.values.conditions
+  return (
+    <ConditionsField
+      rows={rows}
+      set={(next) => form.set('conditions', next)}
+      errorOf={(input) => form.errors[input === '' ? 'conditions' : `conditions.${input}`]}
+      hint={
+        rows.length === 0
+          ? 'Every call starts a run. Add conditions to ignore some.'
+          : 'A call starts a run if all of them match. Text, or JSON such as 42, true or "42". In patterns, * stops at a slash and ** does not.'
+      }
+      placeholders={PLACEHOLDERS}
+      allowsHeaders
+      isDisabled={isDisabled}
+    />
   )
 }

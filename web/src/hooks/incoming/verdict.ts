@@ -26,10 +26,6 @@ export const SIGNATURE_PROBLEMS: Record<NonNullable<HookRequestDetail['signature
   timestamp: 'The timestamp is missing or too old.',
 }
 
-export function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
-}
-
 /** Why a call cannot be evaluated again; undefined if it can. */
 export function whyNotReplayable(call: HookRequestDetail): string | undefined {
   if (call.outcome === 'rejected_signature')

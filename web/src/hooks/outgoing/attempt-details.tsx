@@ -4,7 +4,7 @@ import type { ReactNode } from 'react'
 import type { HookRequestDetail } from '../../api/types.ts'
 import { parseJson } from '../../editor/json-nodes.ts'
 import { formatDateTime } from '../../ui/format.ts'
-import { CopyButton } from '../../ui/parts.tsx'
+import { CopyButton, Dimmed } from '../../ui/parts.tsx'
 import { outcomeLabel } from '../../ui/status.ts'
 import classes from './outgoing.module.css'
 
@@ -71,12 +71,7 @@ export function Headers({ headers }: { headers: Record<string, unknown> | null }
 type BodyProps = { label: string; text: string | null; encoding?: string; empty?: string }
 
 export function Body({ label, text, encoding = 'utf-8', empty = 'Body not stored' }: BodyProps) {
-  if (text === null || text === '')
-    return (
-      <Text className="dimmed" size="sm" mt={4}>
-        {text === '' ? 'Empty body' : empty}
-      </Text>
-    )
+  if (text === null || text === '') return <Dimmed mt={4}>{text === '' ? 'Empty body' : empty}</Dimmed>
   const shown = encoding === 'base64' ? text : prettyJson(text)
   return (
     <>

@@ -1,24 +1,22 @@
-import { Anchor, Group, Table, Text } from '@mantine/core'
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { Anchor, Group, Table } from '@mantine/core'
+import { keepPreviousData, useQueryClient } from '@tanstack/react-query'
 import { Send } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, usePage } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
+import { runTitle } from '../../pipelines/pipeline-names.ts'
 import { usePipeline } from '../../pipelines/pipelines.ts'
-import { runTitle } from '../../pipelines/run-title.ts'
 import { useSearch } from '../../scope/scope.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
-import { EmptyState } from '../../ui/empty-state.tsx'
 import { GuardedButton } from '../../ui/guarded-button.tsx'
-import { Loaded } from '../../ui/page.tsx'
-import { DataTable, Pager, Section } from '../../ui/parts.tsx'
+import { EmptyState, Loaded } from '../../ui/page.tsx'
+import { Dimmed, Section } from '../../ui/parts.tsx'
 import { outcomeLabel } from '../../ui/status.ts'
+import { DataTable, Pager } from '../../ui/table.tsx'
 import { Age, NextAttempt } from '../../ui/time.tsx'
 import { type Delivery, deliveriesSummary, groupDeliveries } from './deliveries.ts'
-import { DeliveryBadge } from './delivery-badge.tsx'
-import { DeliveryDrawer } from './delivery-drawer.tsx'
+import { DeliveryBadge, DeliveryDrawer } from './delivery-drawer.tsx'
 import { eventLabel } from './events.ts'
 import { RedeliverDialog } from './redeliver-dialog.tsx'
 
@@ -49,9 +47,7 @@ export function DeliveriesSection({ hook, scope }: DeliveriesSectionProps) {
               ) : (
                 <>
                   <Group justify="space-between" mb="xs" gap="xs">
-                    <Text size="sm" className="dimmed">
-                      {page === 1 && deliveriesSummary(deliveries)}
-                    </Text>
+                    <Dimmed>{page === 1 && deliveriesSummary(deliveries)}</Dimmed>
                     <GuardedButton
                       permission="hook:edit"
                       scope={scope}
@@ -107,16 +103,11 @@ export function DeliveriesSection({ hook, scope }: DeliveriesSectionProps) {
 }
 
 function useDeliveries(hookId: string, page: number) {
-  const api = useApi()
   const queries = useQueryClient()
-  const query = useQuery({
-    queryKey: queryKeys.hookRequests(hookId, page),
+  const query = usePage(queryKeys.hookRequests(hookId, page), '/hooks/outgoing/{hook_id}/requests', {
+    params: { path: { hook_id: hookId }, query: { page, per_page: PER_PAGE } },
     placeholderData: keepPreviousData,
     refetchInterval: REFETCH_INTERVAL_MS,
-    queryFn: async ({ signal }) => {
-      const params = { path: { hook_id: hookId }, query: { page, per_page: PER_PAGE } }
-      return api.page('/hooks/outgoing/{hook_id}/requests', { params, signal })
-    },
     select: ({ items, total, hasNext }) => ({
       deliveries: groupDeliveries(items),
       total,

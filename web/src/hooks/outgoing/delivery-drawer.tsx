@@ -1,19 +1,21 @@
-import { Group, SegmentedControl, Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
+import { type ButtonProps, Group, SegmentedControl, Stack } from '@mantine/core'
 import { RotateCw } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, useGet } from '../../api/queries.ts'
+import type { ActionNotification } from '../../api/types.ts'
 import { type PermissionScope, usePermission } from '../../session/permissions.ts'
+import { ReasonedButton } from '../../ui/guarded-button.tsx'
 import { ICON } from '../../ui/icon.ts'
+import { notify } from '../../ui/notify.ts'
 import { Loaded } from '../../ui/page.tsx'
+import { Dimmed, StatusBadge } from '../../ui/parts.tsx'
 import { plural } from '../../ui/status.ts'
 import { NextAttempt } from '../../ui/time.tsx'
 import { RequestDrawer } from '../request-drawer.tsx'
+import { useReplay } from '../use-replay.ts'
 import { AttemptDetails } from './attempt-details.tsx'
-import { DeliveryBadge } from './delivery-badge.tsx'
+import type { Delivery } from './deliveries.ts'
 import { eventLabel } from './events.ts'
-import { RedeliverButton, type RedeliverButtonProps } from './redeliver-button.tsx'
 
 type DeliveryDrawerProps = Pick<RedeliverButtonProps, 'delivery' | 'hook' | 'scope'> & {
   /** The run that it is about, where the page does not tell. */
@@ -34,10 +36,10 @@ export function DeliveryDrawer({ delivery, hook, scope, children, close }: Deliv
             <DeliveryBadge state={state} />
             {children}
           </Group>
-          <Text size="sm" className="dimmed" component="div">
+          <Dimmed component="div">
             {plural(requests.length, 'attempt')}
             {last.next_attempt_at && state === 'retrying' && <NextAttempt at={last.next_attempt_at} />}
-          </Text>
+          </Dimmed>
         </Stack>
         <RedeliverButton
           size="sm"
@@ -68,24 +70,66 @@ export function DeliveryDrawer({ delivery, hook, scope, children, close }: Deliv
 }
 
 function Attempt({ id, scope }: { id: string; scope: PermissionScope | undefined }) {
-  const api = useApi()
   const { allowed } = usePermission('hook:edit', scope)
-  const query = useQuery({
-    queryKey: queryKeys.hookRequest(id),
-    queryFn: ({ signal }) => api.get('/hook-requests/{id}', { params: { path: { id } }, signal }),
-  })
+  const query = useGet(queryKeys.hookRequest(id), '/hook-requests/{id}', { params: { path: { id } } })
   return (
     <Loaded query={query} what="attempt">
       {(request) => (
         <>
           <AttemptDetails request={request} />
           {!allowed && (
-            <Text size="sm" className="dimmed" mt="sm">
+            <Dimmed mt="sm">
               Headers, bodies and the full URL are shown to people whose role includes hook:edit.
-            </Text>
+            </Dimmed>
           )}
         </>
       )}
     </Loaded>
+  )
+}
+
+export function DeliveryBadge({ state }: { state: ActionNotification['state'] }) {
+  switch (state) {
+    case 'delivered':
+      return <StatusBadge status="completed" label="Delivered" />
+    case 'retrying':
+      return <StatusBadge status="in-progress" label="Retrying" icon="↻" />
+    case 'paused':
+      return <StatusBadge status="waiting" label="Paused" />
+    case 'failed':
+      return <StatusBadge status="failed" label="Failed" />
+    case 'superseded':
+      return <StatusBadge status="skipped" label="Superseded" />
+  }
+}
+
+type RedeliverButtonProps = ButtonProps & {
+  delivery: Delivery
+  scope: PermissionScope | undefined
+  /** Unknown for a hook of another pipeline. */
+  hook: { active: boolean } | undefined
+}
+
+export function RedeliverButton({ delivery, scope, hook, ...rest }: RedeliverButtonProps) {
+  const first = delivery.requests[0]!
+  const { allowed, reason } = usePermission('hook:edit', scope)
+  // The first attempt stands for the delivery: the next ones belong to it.
+  const { mutate, isPending } = useReplay(first)
+  if (first.event === 'test') return null
+  const whyNot = hook?.active === false ? 'Enable the hook first.' : undefined
+  return (
+    <ReasonedButton
+      {...rest}
+      loading={isPending}
+      reason={allowed ? whyNot : reason}
+      onClick={() =>
+        mutate(undefined, {
+          onSuccess: () => notify.done('Sending the delivery again.'),
+          onError: notify.problem,
+        })
+      }
+    >
+      Redeliver
+    </ReasonedButton>
   )
 }

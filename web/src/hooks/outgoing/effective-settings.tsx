@@ -1,9 +1,12 @@
 // What a hook with a preset sends, and the way to change it.
-import { Alert, Box, Button, Code, Group, Text } from '@mantine/core'
+import { Alert, Box, Button, Code, Group } from '@mantine/core'
 import { useState } from 'react'
+import { queryKeys, useApi, useRefetch } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
-import { CopyButton, SectionCard } from '../../ui/parts.tsx'
-import { EjectDialog } from './eject-dialog.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { CopyButton, Dimmed, SectionCard } from '../../ui/parts.tsx'
+import classes from './outgoing.module.css'
+import { ejectChanges } from './preset-kind.ts'
 import { useReceivers } from './receivers.ts'
 
 type UnfitCredentialProps = { hook: Hook; kind: string }
@@ -34,9 +37,7 @@ export function EffectiveSettings({ hook, kind, mayEdit }: EffectiveSettingsProp
     <div className="section">
       <SectionCard id="effective" title="What it sends">
         <Group justify="space-between" gap="xs" mb="xs" align="start" wrap="nowrap">
-          <Text size="sm" className="dimmed">
-            Gantry writes these requests, and keeps them up to date.
-          </Text>
+          <Dimmed>Gantry writes these requests, and keeps them up to date.</Dimmed>
           <Box flex="none">
             <CopyButton size="compact-xs" text={() => shown} label="Copy what it sends" />
           </Box>
@@ -57,5 +58,29 @@ export function EffectiveSettings({ hook, kind, mayEdit }: EffectiveSettingsProp
         <EjectDialog hook={hook} kind={kind} service={service} close={() => setEjecting(false)} />
       )}
     </div>
+  )
+}
+
+type EjectDialogProps = { hook: Hook; kind: string; service: string; close(): void }
+
+function EjectDialog({ hook, kind, service, close }: EjectDialogProps) {
+  const api = useApi()
+  const refetch = useRefetch()
+  return (
+    <ConfirmDialog
+      title="Make it an ordinary hook?"
+      button="Make it ordinary"
+      act={() => api.post('/hooks/outgoing/{hook_id}/eject', { params: { path: { hook_id: hook.id } } })}
+      done={`${hook.name} is an ordinary hook now.`}
+      onDone={() => refetch(queryKeys.hook('outgoing', hook.id))}
+      close={close}
+    >
+      <ul className={classes.steps}>
+        {ejectChanges(kind, service).map((change) => (
+          <li key={change}>{change}</li>
+        ))}
+      </ul>
+      Unsaved changes on this page are lost. To use the preset again, add another hook.
+    </ConfirmDialog>
   )
 }

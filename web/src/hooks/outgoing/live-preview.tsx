@@ -1,12 +1,10 @@
 import { Alert, Badge, Code, Group, NativeSelect, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { type Data, STATUSES } from '#client/index.ts'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, useGet } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
+import { runTitle } from '../../pipelines/pipeline-names.ts'
 import { usePipeline } from '../../pipelines/pipelines.ts'
-import { runTitle } from '../../pipelines/run-title.ts'
-import { Section } from '../../ui/parts.tsx'
+import { Dimmed, Section } from '../../ui/parts.tsx'
 import { Body, Headers } from './attempt-details.tsx'
 import { eventLabel } from './events.ts'
 import classes from './outgoing.module.css'
@@ -41,9 +39,9 @@ export function LivePreview({
       <Section id="preview" title="Preview" size="h5">
         <ActionSelect hook={hook} actionId={actionId} choose={choose} />
         {isWaiting && (
-          <Text size="sm" className="dimmed" mt="sm" role="status">
+          <Dimmed mt="sm" role="status">
             Shown once the pipeline has run. Until then, a test is sent about a sample run.
-          </Text>
+          </Dimmed>
         )}
         {problem && (
           <Alert color="orange" mt="sm" role="status" className="wrap">
@@ -99,7 +97,6 @@ const MAX_ACTIONS = 20
 type ActionSelectProps = Pick<LivePreviewProps, 'hook' | 'actionId' | 'choose'>
 
 function ActionSelect({ hook, actionId, choose }: ActionSelectProps) {
-  const api = useApi()
   const filter = {
     'filter[type]': hook.action_type,
     'filter[environment_id]': String(hook.environment_id),
@@ -110,9 +107,8 @@ function ActionSelect({ hook, actionId, choose }: ActionSelectProps) {
   }
   const pipeline = usePipeline(hook.pipeline_id).data
   const name = hook.trigger_when.scope === 'resource' ? undefined : pipeline?.name
-  const { data = [] } = useQuery({
-    queryKey: queryKeys.actions(JSON.stringify(filter)),
-    queryFn: ({ signal }) => api.get('/actions', { params: { query: filter }, signal }),
+  const { data = [] } = useGet(queryKeys.actions(JSON.stringify(filter)), '/actions', {
+    params: { query: filter },
   })
   return (
     <NativeSelect

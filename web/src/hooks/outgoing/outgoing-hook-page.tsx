@@ -17,12 +17,11 @@ import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
 import { DeliveriesSection } from './deliveries-section.tsx'
 import { EffectiveSettings, UnfitCredential } from './effective-settings.tsx'
 import { eventList } from './events.ts'
-import { HealthAlert } from './health-alert.tsx'
-import { HookActions } from './hook-actions.tsx'
+import { HealthAlert, TokenAlert } from './health-alert.tsx'
+import { OutgoingActions } from './outgoing-actions.tsx'
 import { presetKind } from './preset-kind.ts'
 import { useReceivers } from './receivers.ts'
 import { SettingsForm } from './settings-form.tsx'
-import { TokenAlert } from './token-alert.tsx'
 
 export default function OutgoingHookPage({ id }: { id: string }) {
   const query = useVersioned(queryKeys.hook('outgoing', id), '/hooks/outgoing/{hook_id}', {
@@ -48,7 +47,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
         environment={environment}
         badge={<HookBadge hook={hook} />}
       >
-        <HookActions hook={hook} scope={scope} />
+        <OutgoingActions hook={hook} scope={scope} />
       </ResourceHeader>
       {created && <CreatedHook {...created} />}
       <HealthAlert hook={hook} />

@@ -1,5 +1,6 @@
 // Errors of a preview at the inputs they are about. Pure.
 import { GantryError } from '#client/index.ts'
+import { capitalized } from '../../ui/field-errors.ts'
 import { inputFor } from '../../ui/form/changes.ts'
 import { lineAndColumn, scanJson } from './scan-json.ts'
 
@@ -35,5 +36,3 @@ function placeInBody(field: string, bodyText: string): string {
   if (at === undefined) return `${path}: `
   return `${capitalized(lineAndColumn(bodyText, at).split(',')[0]!)}, ${path}: `
 }
-
-const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

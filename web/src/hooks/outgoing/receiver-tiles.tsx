@@ -1,7 +1,6 @@
-import { Paper, Text, UnstyledButton } from '@mantine/core'
 import { Braces, GitCommitHorizontal, Hash, type LucideIcon, MessageSquare, Rocket } from 'lucide-react'
 import type { Receiver } from '../../api/types.ts'
-import classes from '../incoming/new-incoming-hook.module.css'
+import { Tiles } from '../tiles.tsx'
 import { needsApplication } from './receiver-values.ts'
 
 const ICONS: Record<string, LucideIcon> = {
@@ -14,28 +13,15 @@ const ICONS: Record<string, LucideIcon> = {
 type ReceiverTilesProps = { receivers: Receiver[]; choose(receiver: Receiver): void }
 
 export function ReceiverTiles({ receivers, choose }: ReceiverTilesProps) {
+  const other = (receiver: Receiver) => (needsApplication(receiver) ? GitCommitHorizontal : MessageSquare)
   return (
-    <ul className={`plain-list ${classes.tiles}`} aria-label="Receivers">
-      {receivers.map((receiver) => {
-        const { code, name } = receiver
-        const Icon = ICONS[code] ?? (needsApplication(receiver) ? GitCommitHorizontal : MessageSquare)
-        return (
-          <li key={code}>
-            <UnstyledButton className={classes.tile} onClick={() => choose(receiver)}>
-              <Paper withBorder p="md" h="100%" component="span" display="block">
-                <span className={classes.name}>
-                  <Icon size={18} strokeWidth={1.75} aria-hidden="true" />
-                  {name}
-                </span>
-                <Text component="span" size="sm" className="dimmed">
-                  {kindOf(receiver)}
-                </Text>
-              </Paper>
-            </UnstyledButton>
-          </li>
-        )
-      })}
-    </ul>
+    <Tiles
+      label="Receivers"
+      services={receivers}
+      iconOf={(receiver) => ICONS[receiver.code] ?? other(receiver)}
+      textOf={kindOf}
+      choose={choose}
+    />
   )
 }
 

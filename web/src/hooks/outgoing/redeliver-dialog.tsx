@@ -1,8 +1,7 @@
 import { NativeSelect, Stack, Text, TextInput } from '@mantine/core'
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, useApi, useRefetch } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { notify } from '../../ui/notify.ts'
@@ -14,7 +13,7 @@ const DAY_MS = 86_400_000
 /** Counts before it sends. Includes what was missed while the hook was paused. */
 export function RedeliverDialog({ hook, close }: { hook: Hook; close(): void }) {
   const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   // One point in time for the count and for the sending.
   const [now] = useState(() => Date.now())
   const [range, setRange] = useState<string>('24')
@@ -34,28 +33,21 @@ export function RedeliverDialog({ hook, close }: { hook: Hook; close(): void }) 
       }),
   })
   const count = from === undefined ? undefined : counted.data?.deliveries
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => api.post('/hooks/outgoing/{hook_id}/redeliver', { params, body: { from: from! } }),
-    onSuccess({ deliveries }) {
-      notify.done(`${plural(deliveries, 'delivery', 'deliveries')} sent again.`)
-      close()
-      return queries.invalidateQueries({ queryKey: queryKeys.hookRequests(hook.id) })
-    },
-  })
   return (
     <ConfirmDialog
       title="Redeliver what failed"
       button={count ? `Redeliver ${count}` : 'Redeliver'}
-      isPending={isPending}
       isDisabled={!count || !hook.active}
-      error={error ?? counted.error}
-      confirm={mutate}
+      error={counted.error}
+      act={() => api.post('/hooks/outgoing/{hook_id}/redeliver', { params, body: { from: from! } })}
+      onDone={(sent) => {
+        notify.done(`${plural(sent?.deliveries ?? 0, 'delivery', 'deliveries')} sent again.`)
+        void refetch(queryKeys.hookRequests(hook.id))
+      }}
       close={close}
     >
       <Stack gap="md">
-        <Text size="sm">
-          Sends every event that the receiver did not get, including those missed while the hook was paused.
-        </Text>
+        Sends every event that the receiver did not get, including those missed while the hook was paused.
         <NativeSelect
           label="Failed since"
           data={[...RANGES]}

@@ -1,10 +1,17 @@
 // Fields with a row per item: headers and conditions.
-import { ActionIcon, Button, Text, TextInput } from '@mantine/core'
-import { Plus, Trash2 } from 'lucide-react'
+import { Checkbox, Text, TextInput } from '@mantine/core'
+import { Trash2 } from 'lucide-react'
 import type { ReactNode } from 'react'
+import { AddButton, IconButton } from '../../ui/guarded-button.tsx'
 import { ConditionsField } from '../conditions-field.tsx'
+import { EVENTS, type EventKind } from './events.ts'
 import classes from './outgoing.module.css'
 import type { OutgoingForm } from './settings-form.tsx'
+
+const HEADER_PARTS = [
+  { part: 'name', label: 'Name', placeholder: 'Authorization' },
+  { part: 'value', label: 'Value', placeholder: 'Bearer …' },
+] as const
 
 export function HeadersField({ form, error }: { form: OutgoingForm; error: string | null | undefined }) {
   const name = 'settings.request_headers'
@@ -19,32 +26,20 @@ export function HeadersField({ form, error }: { form: OutgoingForm; error: strin
       add={() => form.set(name, [...rows, { name: '', value: '' }])}
       remove={(index) => form.set(name, rows.toSpliced(index, 1))}
     >
-      {(index) => (
-        <>
+      {(index) =>
+        HEADER_PARTS.map(({ part, label, placeholder }) => (
           <TextInput
+            key={part}
             size="xs"
-            aria-label={`Name of header ${index + 1}`}
-            placeholder="Authorization"
-            value={rows[index]!.name}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={(event) =>
-              form.set(name, rows.with(index, { ...rows[index]!, name: event.currentTarget.value }))
+            aria-label={`${label} of header ${index + 1}`}
+            placeholder={placeholder}
+            value={rows[index]![part]}
+            onChange={({ currentTarget }) =>
+              form.set(name, rows.with(index, { ...rows[index]!, [part]: currentTarget.value }))
             }
           />
-          <TextInput
-            size="xs"
-            aria-label={`Value of header ${index + 1}`}
-            placeholder="Bearer …"
-            value={rows[index]!.value}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={(event) =>
-              form.set(name, rows.with(index, { ...rows[index]!, value: event.currentTarget.value }))
-            }
-          />
-        </>
-      )}
+        ))
+      }
     </Rows>
   )
 }
@@ -95,25 +90,34 @@ function Rows({ legend, hint, error, noun, count, add, remove, children }: RowsP
         // biome-ignore lint/suspicious/noArrayIndexKey: a row has no identity but its position
         <div key={index} className={classes.row}>
           {children(index)}
-          <ActionIcon
-            variant="subtle"
-            color="gray"
+          <IconButton
+            label={`Remove ${noun} ${index + 1}`}
+            icon={Trash2}
             size={30}
-            aria-label={`Remove ${noun} ${index + 1}`}
             onClick={() => remove(index)}
-          >
-            <Trash2 size={16} strokeWidth={1.75} aria-hidden="true" />
-          </ActionIcon>
+          />
         </div>
       ))}
-      <Button
-        size="compact-sm"
-        variant="default"
-        leftSection={<Plus size={14} strokeWidth={1.75} aria-hidden="true" />}
-        onClick={add}
-      >
-        Add {noun}
-      </Button>
+      <AddButton onClick={add}>Add {noun}</AddButton>
     </fieldset>
+  )
+}
+
+export function EventsField({ form }: { form: OutgoingForm }) {
+  const { value, error } = form.field('trigger_when.events')
+  return (
+    <Checkbox.Group
+      label="Events"
+      description="One change is one delivery, however many of its events are selected."
+      value={value}
+      error={error}
+      onChange={(events) => form.set('trigger_when.events', events as EventKind[])}
+    >
+      <div className={classes.events}>
+        {EVENTS.map(({ value: kind, label, description }) => (
+          <Checkbox key={kind} size="sm" value={kind} label={label} description={description} />
+        ))}
+      </div>
+    </Checkbox.Group>
   )
 }

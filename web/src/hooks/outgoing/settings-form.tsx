@@ -1,10 +1,8 @@
 // The form of an outgoing hook, with what it would send beside it.
 import { Checkbox, NativeSelect, NumberInput, Stack, TextInput } from '@mantine/core'
-import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { OPERATIONS } from '#client/index.ts'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, useRefetch } from '../../api/queries.ts'
 import type { Hook } from '../../api/types.ts'
 import { CredentialField } from '../../credentials/credential-field.tsx'
 import { TOKEN_PROVIDERS } from '../../credentials/credential-input.ts'
@@ -13,8 +11,8 @@ import { operationsOf, type Resource } from '../../pipelines/new-pipeline.ts'
 import type { PermissionScope } from '../../session/permissions.ts'
 import { RecordForm } from '../../ui/form/record-form.tsx'
 import { type RecordForm as FormState, useRecordForm } from '../../ui/form/use-record-form.ts'
+import { useStored } from '../../ui/form/versioned.ts'
 import { notify } from '../../ui/notify.ts'
-import { EventsField } from './events-field.tsx'
 import {
   changeOf,
   hasOwnRequests,
@@ -28,7 +26,7 @@ import { LivePreview } from './live-preview.tsx'
 import classes from './outgoing.module.css'
 import { FlagFields, PresetFields } from './preset-fields.tsx'
 import { previewErrors } from './preview-errors.ts'
-import { EventConditionsField, HeadersField } from './rows-fields.tsx'
+import { EventConditionsField, EventsField, HeadersField } from './rows-fields.tsx'
 import { TEMPLATE_NAMES } from './template-names.ts'
 import { isConflict, usePreview } from './use-preview.ts'
 
@@ -51,7 +49,7 @@ export function SettingsForm({ hook, version, scope }: SettingsFormProps) {
   return (
     <div className={classes.settings}>
       <RecordForm form={form} submit="Save changes" labels={LABELS}>
-        <TextInput label="Name" maxLength={60} autoComplete="off" {...form.field('name')} />
+        <TextInput label="Name" maxLength={60} {...form.field('name')} />
         {hasPreset && (
           <PresetFields form={form} hook={hook} organizationId={scope.organization} errorOf={errorOf} />
         )}
@@ -60,8 +58,6 @@ export function SettingsForm({ hook, version, scope }: SettingsFormProps) {
             <TextInput
               label="URL"
               description="May contain templates after the host."
-              autoComplete="off"
-              spellCheck={false}
               {...form.field('target_url')}
               error={errorOf('target_url')}
             />
@@ -165,10 +161,8 @@ function MoreFields({ form, hook }: { form: OutgoingForm; hook: Hook }) {
 }
 
 function useOutgoingForm(hook: Hook, version: string | null): OutgoingForm {
-  const api = useApi()
-  const queries = useQueryClient()
+  const refetch = useRefetch()
   const initial = valuesOf(hook)
-  const params = { path: { hook_id: hook.id } }
   return useRecordForm<OutgoingValues, Hook>({
     // Once it is ejected, a draft of its options means nothing.
     id: initial['settings.preset.kind'] === '' ? `hook-${hook.id}` : `hook-preset-${hook.id}`,
@@ -177,20 +171,12 @@ function useOutgoingForm(hook: Hook, version: string | null): OutgoingForm {
     // Often keys of the receiver.
     secrets: ['target_url', 'settings.request_headers', 'settings.more'],
     validate: (values) => validateValues(initial, values, hook.settings),
-    save: (values, ifMatch, base) => {
-      const header = ifMatch === undefined ? {} : { 'If-Match': ifMatch }
-      return api.put('/hooks/outgoing/{hook_id}', {
-        params: { ...params, header },
-        body: changeOf(base, values),
-      })
-    },
-    async reload() {
-      const { data, etag } = await api.getVersioned('/hooks/outgoing/{hook_id}', { params })
-      return { values: valuesOf(data), version: etag }
-    },
+    ...useStored('/hooks/outgoing/{hook_id}', { path: { hook_id: hook.id } }, valuesOf, (values, base) =>
+      changeOf(base, values),
+    ),
     onSaved(saved) {
       notify.done(`Hook ${saved.name} saved.`)
-      void queries.invalidateQueries({ queryKey: queryKeys.hook('outgoing', hook.id) })
+      void refetch(queryKeys.hook('outgoing', hook.id))
     },
   })
 }

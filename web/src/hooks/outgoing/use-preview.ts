@@ -1,8 +1,7 @@
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { GantryError } from '#client/index.ts'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
+import { queryKeys, useApi } from '../../api/queries.ts'
 import { hasOwnRequests, type OutgoingValues, settingsOf } from './hook-values.ts'
 
 const TYPING_MS = 400

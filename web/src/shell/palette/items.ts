@@ -1,5 +1,4 @@
 // What the palette offers. Items are plain data, so that recent ones can be kept. Pure.
-
 import type { NameEntry } from '../../api/types.ts'
 import { type Scope, scopeSearch } from '../../scope/scope.ts'
 import { COLOR_SCHEMES } from '../color-schemes.ts'

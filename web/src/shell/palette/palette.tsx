@@ -1,18 +1,23 @@
 // Search and commands, by keyboard: jump to anything that has a name, or do something.
 import { Modal, TextInput, VisuallyHidden } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
+import { useQueryClient } from '@tanstack/react-query'
 import { Search } from 'lucide-react'
 import { type KeyboardEvent, useId, useState } from 'react'
+import { useLocation } from 'wouter'
+import { queryKeys, useApi } from '../../api/queries.ts'
 import type { Scope } from '../../scope/scope.ts'
 import { useSession } from '../../session/session.ts'
+import { leavePage } from '../../ui/form/leave-guard.ts'
 import { useLayer } from '../../ui/layers.ts'
+import { notify } from '../../ui/notify.ts'
 import { plural } from '../../ui/status.ts'
 import { useReturnFocus } from '../../ui/use-return-focus.ts'
+import { useColorScheme } from '../color-schemes.ts'
 import type { Item } from './items.ts'
 import classes from './palette.module.css'
 import { PaletteOption } from './palette-option.tsx'
 import { addRecent, readRecent } from './recent.ts'
-import { useChoose } from './use-choose.ts'
 import { useGroups } from './use-groups.ts'
 
 const TYPING_MS = 120
@@ -72,8 +77,6 @@ export default function Palette({ scope, close }: { scope: Scope; close(): void 
           aria-autocomplete="list"
           aria-controls={`${id}-list`}
           aria-activedescendant={items.length > 0 ? `${id}-${selected}` : undefined}
-          autoComplete="off"
-          spellCheck={false}
           maxLength={300}
           data-autofocus
           value={input}
@@ -119,4 +122,32 @@ export default function Palette({ scope, close }: { scope: Scope; close(): void 
       </Modal.Content>
     </Modal.Root>
   )
+}
+
+/** Does what an item says. */
+function useChoose(): (item: Item) => void {
+  const api = useApi()
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  const [, setColorScheme] = useColorScheme()
+  const { signOut } = useSession()
+
+  async function rollBack(applicationId: number): Promise<void> {
+    const path = { resource_id: applicationId }
+    const pipelines = await queries.fetchQuery({
+      queryKey: queryKeys.pipelines('application', applicationId),
+      queryFn: ({ signal }) => api.all('/pipelines/application/{resource_id}', { params: { path }, signal }),
+    })
+    const deploy = pipelines.find(({ operation }) => operation === 'deploy')
+    if (deploy) navigate(`/pipelines/${deploy.id}?rollback=1`)
+    else notify.problem(new Error('This application has no pipeline that deploys it.'))
+  }
+
+  return ({ choice }) => {
+    if (choice.kind === 'go') navigate(choice.to)
+    else if (choice.kind === 'open') location.assign(choice.href)
+    else if (choice.kind === 'roll-back') rollBack(choice.applicationId).catch(notify.problem)
+    else if (choice.kind === 'color-scheme') setColorScheme(choice.value)
+    else leavePage(() => void signOut())
+  }
 }

@@ -1,8 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { queryKeys } from '../../api/queries.ts'
-import { useApi } from '../../api/services.ts'
-import { usePipelineNames } from '../../pipelines/pipeline-names.ts'
-import { runTitle } from '../../pipelines/run-title.ts'
+import { queryKeys, useApi, useGet } from '../../api/queries.ts'
+import { runTitle, usePipelineNames } from '../../pipelines/pipeline-names.ts'
 import { placeOf, readPlaceNames } from '../../scope/place-names.ts'
 import { type Scope, scopeSearch } from '../../scope/scope.ts'
 import { useSession } from '../../session/session.ts'
@@ -78,14 +76,11 @@ function useNames(request: Request) {
 }
 
 function useActionItem(request: Request): { item: Item | undefined; isFetching: boolean } {
-  const api = useApi()
   const id = request.kind === 'action' ? request.id : ''
-  const { data, isFetching } = useQuery({
-    queryKey: queryKeys.action(id),
+  const { data, isFetching } = useGet(queryKeys.action(id), '/actions/{action_id}', {
+    params: { path: { action_id: Number(id) } },
     enabled: id !== '',
     retry: false,
-    queryFn: ({ signal }) =>
-      api.get('/actions/{action_id}', { params: { path: { action_id: Number(id) } }, signal }),
   })
   const names = usePipelineNames(data ? [data.pipeline_id] : [])
   if (!data || id === '') return { item: undefined, isFetching }

@@ -1,7 +1,7 @@
 import type { ModalProps } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { type PermissionScope, usePermission } from '../../session/permissions.ts'
-import { Dialog } from '../parts.tsx'
+import { Dialog } from '../dialog.tsx'
 import { RecordForm } from './record-form.tsx'
 import type { RecordForm as FormState } from './use-record-form.ts'
 

@@ -4,6 +4,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
 import { GantryError } from '#client/index.ts'
 import { useSession } from '../../session/session.ts'
+import { capitalized, splitErrors } from '../field-errors.ts'
 import { changedFields, inputFor, isSame } from './changes.ts'
 import { dropDraft, readDraft, writeDraft } from './drafts.ts'
 import { holdBack, leave } from './leave-guard.ts'
@@ -162,7 +163,8 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   }
 
   const names = Object.keys(values)
-  const answer = errorsOf(mutation.error, (field) => fields?.(field) ?? inputFor(field, names))
+  const inputOf = (field: string) => fields?.(field) ?? inputFor(field, names)
+  const answer = splitErrors(mutation.error, inputOf, sentence)
   const errors: FieldErrors = { ...answer.errors, ...withoutEmpty(invalid) }
   return {
     values,
@@ -199,22 +201,8 @@ function withoutEmpty(errors: FieldErrors): Record<string, string> {
   return Object.fromEntries(Object.entries(errors).filter(([, text]) => text)) as Record<string, string>
 }
 
-/** Each message of the API at its input; the rest, if there is any, as a whole. */
-function errorsOf(error: Error | null, inputOf: (field: string) => string | undefined) {
-  if (!(error instanceof GantryError)) return { errors: {}, rest: error }
-  const errors: Record<string, string> = {}
-  let isCovered = Object.keys(error.errors).length > 0
-  for (const [field, problems] of Object.entries(error.errors)) {
-    const input = inputOf(field)
-    if (!input) isCovered = false
-    else
-      errors[input] = [errors[input], sentence(field, input, problems.join('; '))].filter(Boolean).join(' ')
-  }
-  return { errors, rest: isCovered ? null : error }
-}
-
 /** The API's messages continue the field's name: "must be at least 8 characters". */
-function sentence(field: string, input: string, text: string): string {
+function sentence(text: string, field: string, input: string): string {
   if (field.startsWith(`${input}.`)) return `${field.slice(input.length + 1)}: ${text}.`
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+  return `${capitalized(text)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
