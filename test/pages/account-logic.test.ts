@@ -3,19 +3,19 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { GantryError, UnreachableError } from '#client/index.ts'
 import { RIGHT_REDIRECTS, WRONG_REDIRECTS } from '#test/support/redirect-uris.ts'
-import { languageChoices } from '../../web/src/account/languages.ts'
-import { NEW_TOKEN, scopesLabel, toTokenBody, validateToken } from '../../web/src/account/token-input.ts'
-import { describeUserAgent } from '../../web/src/account/user-agent.ts'
+import { fieldErrors } from '#web/base/ui/field-errors.ts'
+import { languageChoices } from '#web/pages/account/languages.ts'
+import { NEW_TOKEN, scopesLabel, toTokenBody, validateToken } from '#web/pages/account/token-input.ts'
+import { describeUserAgent } from '#web/pages/account/user-agent.ts'
 import {
   type AuthorizationRequest,
   answerUrl,
   readAuthorizationRequest,
-} from '../../web/src/session/authorization-request.ts'
-import { grantLabel } from '../../web/src/session/grant-label.ts'
-import { signInProblem, singleSignOnProblem } from '../../web/src/session/problems.ts'
-import { readLink } from '../../web/src/session/read-link.ts'
-import { ownPath } from '../../web/src/session/return-to.ts'
-import { fieldErrors } from '../../web/src/ui/field-errors.ts'
+} from '#web/pages/sign-in/authorization-request.ts'
+import { grantLabel } from '#web/pages/sign-in/grant-label.ts'
+import { signInProblem, singleSignOnProblem } from '#web/pages/sign-in/problems.ts'
+import { readLink } from '#web/pages/sign-in/read-link.ts'
+import { ownPath } from '#web/pages/sign-in/return-to.ts'
 
 describe('a session', () => {
   const MOZILLA = 'Mozilla/5.0'

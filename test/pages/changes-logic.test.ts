@@ -1,8 +1,8 @@
 // What the page of a run says about what it ships.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changesSummary, comparisonTitle, omitted } from '../../web/src/action/changes.ts'
-import type { ActionChanges, ReleaseComparison } from '../../web/src/api/types.ts'
+import type { ActionChanges, ReleaseComparison } from '#web/base/api/types.ts'
+import { changesSummary, comparisonTitle, omitted } from '#web/pages/action/changes.ts'
 
 const comparison: ReleaseComparison = {
   servers: [{ id: 1, name: 'web-1' }],

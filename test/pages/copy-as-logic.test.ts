@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parse } from 'yaml'
-import { cutDocument } from '../../web/src/copy-as/cut-document.ts'
-import { defaultCommand, defaultCurl } from '../../web/src/copy-as/resource.ts'
+import { cutDocument } from '#web/shared/copy-as/cut-document.ts'
+import { defaultCommand, defaultCurl } from '#web/shared/copy-as/resource.ts'
 
 const DOCUMENT = `# These values are required:
 #   GITHUB_TOKEN

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { parsePath, readPath } from '#model/payload/payload-path.ts'
-import { completionStart } from '../../web/src/editor/completion-range.ts'
-import { hookPath, kindOf, parseJson, valueText } from '../../web/src/editor/json-nodes.ts'
-import { ancestorIds, findNodes, ROOT_ID, rowId, visibleRows } from '../../web/src/editor/json-rows.ts'
-import { nextRow } from '../../web/src/editor/tree-keys.ts'
+import { completionStart } from '#web/shared/editor/completion-range.ts'
+import { hookPath, kindOf, parseJson, valueText } from '#web/shared/editor/json-nodes.ts'
+import { ancestorIds, findNodes, ROOT_ID, rowId, visibleRows } from '#web/shared/editor/json-rows.ts'
+import { nextRow } from '#web/shared/editor/tree-keys.ts'
 
 function parsedValue(text: string): unknown {
   const parsed = parseJson(text)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { changedFields, differences, inputFor, labelOf } from '../../web/src/ui/form/changes.ts'
-import { dropDraft, forgetDrafts, readDraft, writeDraft } from '../../web/src/ui/form/drafts.ts'
-import { holdBack, leave, leaveGuard, leavePage } from '../../web/src/ui/form/leave-guard.ts'
-import { rebase } from '../../web/src/ui/form/rebase.ts'
+import { changedFields, differences, inputFor, labelOf } from '#web/base/form/changes.ts'
+import { dropDraft, forgetDrafts, readDraft, writeDraft } from '#web/base/form/drafts.ts'
+import { blockNavigation, leave, leaveGuard, leavePage } from '#web/base/form/leave-guard.ts'
+import { rebase } from '#web/base/form/rebase.ts'
 
 describe('a form', () => {
   it('knows what was changed, also inside of lists', () => {
@@ -107,7 +107,7 @@ describe('a record that is loaded again', () => {
 describe('leaving with unsaved changes', () => {
   it('asks, and forgets what every form of the page keeps only after the answer', () => {
     const forgotten: string[] = []
-    const forms = ['settings', 'step'].map((name) => holdBack(() => forgotten.push(name)))
+    const forms = ['settings', 'step'].map((name) => blockNavigation(() => forgotten.push(name)))
     let isGone = false
     leavePage(() => {
       isGone = true
@@ -120,8 +120,8 @@ describe('leaving with unsaved changes', () => {
   })
 
   it('still asks about the page after a dialog above it was closed', () => {
-    const releasePage = holdBack()
-    const releaseDialog = holdBack()
+    const releasePage = blockNavigation()
+    const releaseDialog = blockNavigation()
     leave(releaseDialog)
     leaveGuard.confirm()
     leavePage(() => {})

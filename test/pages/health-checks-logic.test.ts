@@ -1,7 +1,8 @@
 // Health checks on the pages, without a browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { applicationBody, NEW_APPLICATION } from '../../web/src/applications/application-input.ts'
+import { moveStep, positionBefore } from '#web/pages/pipelines/step-order.ts'
+import { applicationBody, NEW_APPLICATION } from '#web/resources/applications/application-input.ts'
 import {
   type HealthCheck,
   healthBody,
@@ -9,8 +10,7 @@ import {
   healthText,
   healthValues,
   NO_HEALTH_CHECK,
-} from '../../web/src/pipelines/health-check-input.ts'
-import { moveStep, positionBefore } from '../../web/src/pipelines/step-order.ts'
+} from '#web/resources/pipelines/health-check-input.ts'
 
 const TIMING = { interval_seconds: 2, timeout_seconds: 5, within_seconds: 60, healthy_for_seconds: 0 }
 const HTTP: HealthCheck = {

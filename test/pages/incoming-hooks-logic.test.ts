@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SENDERS } from '#manage/catalog/senders.ts'
-import type { Hook, HookRequestDetail, HookRequestRecord } from '../../web/src/api/types.ts'
-import { ExactNumber, kindOf } from '../../web/src/editor/json-nodes.ts'
+import type { Hook, HookRequestDetail, HookRequestRecord } from '#web/base/api/types.ts'
+import { firstCallState } from '#web/pages/hooks/incoming/first-call-state.ts'
+import {
+  whyNoVariable,
+  withCondition,
+  withHeaderCondition,
+  withVariable,
+} from '#web/pages/hooks/incoming/from-pick.ts'
+import { changeOf, inputOf, readHook, receptionOf } from '#web/pages/hooks/incoming/hook-values.ts'
+import { initialValues, missingFields, newHookBody } from '#web/pages/hooks/incoming/new-hook-body.ts'
+import { payloadText, verdictStatus, whyNotReplayable } from '#web/pages/hooks/incoming/verdict.ts'
 import {
   conditionOf,
   rowOf,
@@ -10,17 +19,8 @@ import {
   tagValue,
   valueTag,
   withOperator,
-} from '../../web/src/hooks/condition-rows.ts'
-import { firstCallState } from '../../web/src/hooks/incoming/first-call-state.ts'
-import {
-  whyNoVariable,
-  withCondition,
-  withHeaderCondition,
-  withVariable,
-} from '../../web/src/hooks/incoming/from-pick.ts'
-import { changeOf, inputOf, readHook, receptionOf } from '../../web/src/hooks/incoming/hook-values.ts'
-import { initialValues, missingFields, newHookBody } from '../../web/src/hooks/incoming/new-hook-body.ts'
-import { payloadText, verdictStatus, whyNotReplayable } from '../../web/src/hooks/incoming/verdict.ts'
+} from '#web/resources/hooks/condition-rows.ts'
+import { ExactNumber, kindOf } from '#web/shared/editor/json-nodes.ts'
 
 const SETTINGS = {
   variables: [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { containment, readCommitDigits, releaseState } from '#web/pages/applications/server-releases.ts'
 import {
   type ApplicationRecord,
   applicationBody,
@@ -10,8 +11,7 @@ import {
   nameOf,
   withDetected,
   withKnownOnly,
-} from '../../web/src/applications/application-input.ts'
-import { containment, readCommitDigits, releaseState } from '../../web/src/applications/server-releases.ts'
+} from '#web/resources/applications/application-input.ts'
 import {
   credentialBody,
   credentialChange,
@@ -19,14 +19,9 @@ import {
   newCredential,
   providerOf,
   withProvider,
-} from '../../web/src/credentials/credential-input.ts'
-import type { Credential } from '../../web/src/credentials/credentials.ts'
-import {
-  type EnvironmentChoice,
-  environmentChoices,
-  keepChoice,
-} from '../../web/src/scope/environment-choice.ts'
-import { checkItems } from '../../web/src/servers/check.ts'
+} from '#web/resources/credentials/credential-input.ts'
+import type { Credential } from '#web/resources/credentials/credentials.ts'
+import { checkItems } from '#web/resources/servers/check.ts'
 import {
   NEW_SERVER,
   type ServerRecord,
@@ -34,7 +29,12 @@ import {
   serverChange,
   serverValues,
   withRoot,
-} from '../../web/src/servers/server-input.ts'
+} from '#web/resources/servers/server-input.ts'
+import {
+  type EnvironmentChoice,
+  environmentChoices,
+  keepChoice,
+} from '#web/shared/scope/environment-choice.ts'
 
 const SERVER = {
   name: 'web-1',

@@ -1,9 +1,14 @@
 // The logic of the pages, without a browser.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { selectStep, stateSummary } from '../../web/src/action/steps.ts'
-import { timeScale } from '../../web/src/action/time-scale.ts'
-import { matches, readFilters, toQuery } from '../../web/src/actions/filters.ts'
+import { type ApiListener, createApi } from '#web/base/api/api.ts'
+import type { ActionMove, HookRequestRecord, Target } from '#web/base/api/types.ts'
+import { isGranted } from '#web/base/session/permissions.ts'
+import { formatAge, formatDuration, formatWait, safeUrl } from '#web/base/ui/format.ts'
+import { outcomeLabel, triggerLabel } from '#web/base/ui/status.ts'
+import { selectStep, stateSummary } from '#web/pages/action/steps.ts'
+import { timeScale } from '#web/pages/action/time-scale.ts'
+import { matches, readFilters, toQuery } from '#web/pages/actions/filters.ts'
 import {
   applyEvents,
   groupRows,
@@ -11,19 +16,14 @@ import {
   type Row,
   reuseRows,
   withoutCommit,
-} from '../../web/src/actions/rows.ts'
-import { type ApiListener, createApi } from '../../web/src/api/api.ts'
-import type { ActionMove, HookRequestRecord, Target } from '../../web/src/api/types.ts'
-import { curlCommand } from '../../web/src/copy-as/curl.ts'
-import { healthSummary } from '../../web/src/hooks/hook-health.ts'
-import { deliveriesSummary, groupDeliveries } from '../../web/src/hooks/outgoing/deliveries.ts'
-import { PLAIN, parseLine, stripColors } from '../../web/src/log/ansi.ts'
-import { createLogLines } from '../../web/src/log/log-lines.ts'
-import { median, successRate } from '../../web/src/pipelines/run-stats.ts'
-import { placeLabel } from '../../web/src/scope/place-names.ts'
-import { isGranted } from '../../web/src/session/permissions.ts'
-import { formatAge, formatDuration, formatWait, safeUrl } from '../../web/src/ui/format.ts'
-import { outcomeLabel, triggerLabel } from '../../web/src/ui/status.ts'
+} from '#web/pages/actions/rows.ts'
+import { deliveriesSummary, groupDeliveries } from '#web/pages/hooks/outgoing/deliveries.ts'
+import { median, successRate } from '#web/pages/pipelines/run-stats.ts'
+import { healthSummary } from '#web/resources/hooks/hook-health.ts'
+import { curlCommand } from '#web/shared/copy-as/curl.ts'
+import { PLAIN, parseLine, stripColors } from '#web/shared/log/ansi.ts'
+import { createLogLines } from '#web/shared/log/log-lines.ts'
+import { scopeLabel } from '#web/shared/scope/scope-names.ts'
 
 describe('a log', () => {
   it('is parsed into colored spans, across line ends', () => {
@@ -307,9 +307,9 @@ describe('numbers and labels', () => {
       ['project:1', 'Web shop'],
       ['environment:2', 'Production'],
     ])
-    assert.equal(placeLabel(entry, names), 'Web shop / Production')
-    assert.equal(placeLabel(entry, names.set('application:3', 'shop')), 'shop · Web shop / Production')
-    assert.equal(placeLabel(entry, new Map()), 'web-shop/production/shop')
+    assert.equal(scopeLabel(entry, names), 'Web shop / Production')
+    assert.equal(scopeLabel(entry, names.set('application:3', 'shop')), 'shop · Web shop / Production')
+    assert.equal(scopeLabel(entry, new Map()), 'web-shop/production/shop')
   })
 
   it('read naturally', () => {

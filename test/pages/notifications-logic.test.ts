@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { formatClock } from '#web/base/ui/format.ts'
 import {
   notificationsSummary,
   refetchInterval,
   remoteText,
   waitingText,
-} from '../../web/src/action/notifications.ts'
-import { formatClock } from '../../web/src/ui/format.ts'
+} from '#web/pages/action/notifications.ts'
 
 const AT = new Date().toISOString()
 const NOTIFICATION = {

@@ -7,11 +7,10 @@ import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import { OPTIONS, PRESET_KINDS, type PresetKind } from '#model/hooks/presets/schema.ts'
 import { STATUS_KINDS } from '#model/hooks/sent-status.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
-import type { Hook } from '../../web/src/api/types.ts'
-import { emptyRow, tagValue, valueTag } from '../../web/src/hooks/condition-rows.ts'
-import { hasRoundedNumber, parseBody } from '../../web/src/hooks/outgoing/body-text.ts'
-import { EVENTS, eventLabel } from '../../web/src/hooks/outgoing/events.ts'
-import { waitingFor } from '../../web/src/hooks/outgoing/health.ts'
+import type { Hook } from '#web/base/api/types.ts'
+import { hasRoundedNumber, parseBody } from '#web/pages/hooks/outgoing/body-text.ts'
+import { EVENTS, eventLabel } from '#web/pages/hooks/outgoing/events.ts'
+import { waitingFor } from '#web/pages/hooks/outgoing/health.ts'
 import {
   changeOf,
   hasOwnRequests,
@@ -20,8 +19,8 @@ import {
   settingsOf,
   validateValues,
   valuesOf,
-} from '../../web/src/hooks/outgoing/hook-values.ts'
-import { ejectChanges, presetKind } from '../../web/src/hooks/outgoing/preset-kind.ts'
+} from '#web/pages/hooks/outgoing/hook-values.ts'
+import { ejectChanges, presetKind } from '#web/pages/hooks/outgoing/preset-kind.ts'
 import {
   hookOf,
   initialValues,
@@ -29,10 +28,11 @@ import {
   needsApplication,
   takesOwnCredential,
   validateReceiver,
-} from '../../web/src/hooks/outgoing/receiver-values.ts'
-import { localTime, rangeStart } from '../../web/src/hooks/outgoing/redeliver-range.ts'
-import { lineAndColumn, scanJson } from '../../web/src/hooks/outgoing/scan-json.ts'
-import { TEMPLATE_NAMES } from '../../web/src/hooks/outgoing/template-names.ts'
+} from '#web/pages/hooks/outgoing/receiver-values.ts'
+import { localTime, rangeStart } from '#web/pages/hooks/outgoing/redeliver-range.ts'
+import { lineAndColumn, scanJson } from '#web/pages/hooks/outgoing/scan-json.ts'
+import { TEMPLATE_NAMES } from '#web/pages/hooks/outgoing/template-names.ts'
+import { emptyRow, tagValue, valueTag } from '#web/resources/hooks/condition-rows.ts'
 
 const entry = (code: string) => RECEIVERS.find((one) => one.code === code)!
 

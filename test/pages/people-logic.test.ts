@@ -2,23 +2,23 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { BUILT_IN_ROLES as SERVER_ROLES } from '../../server/access/authorization/permissions.ts'
-import { compareValues, referencedIds } from '../../web/src/audit/compare-values.ts'
-import { describeEntry, pageOf } from '../../web/src/audit/entry-text.ts'
-import { exportPath, readAuditFilters, toAuditQuery } from '../../web/src/audit/filters.ts'
+import { compareValues, referencedIds } from '#web/pages/audit/compare-values.ts'
+import { describeEntry, pageOf } from '#web/pages/audit/entry-text.ts'
+import { exportPath, readAuditFilters, toAuditQuery } from '#web/pages/audit/filters.ts'
 import {
   scopeChoices,
   scopeName,
   toGrantBody,
   toGrantInput,
   withoutDuplicates,
-} from '../../web/src/members/grant-input.ts'
+} from '#web/pages/members/grant-input.ts'
 import {
   BUILT_IN_ROLES,
   LISTED_PERMISSIONS,
   summarizePermissions,
   togglePermission,
-} from '../../web/src/members/roles.ts'
+} from '#web/pages/members/roles.ts'
+import { BUILT_IN_ROLES as SERVER_ROLES } from '../../server/access/authorization/permissions.ts'
 
 const NAMES = {
   projects: new Map([

@@ -1,10 +1,10 @@
 // Pipelines and their steps on the pages, without a browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { Pipeline, PipelineStep } from '../../web/src/api/types.ts'
-import { defaultName, fillIn, parseResourceKey, type Resource } from '../../web/src/pipelines/new-pipeline.ts'
-import { openFormSearch, readOpenForm } from '../../web/src/pipelines/open-form.ts'
-import { bodyOfSettings, rolloutText, valuesOfPipeline } from '../../web/src/pipelines/settings-input.ts'
+import type { Pipeline, PipelineStep } from '#web/base/api/types.ts'
+import { isGrantedWithin } from '#web/base/session/permissions.ts'
+import { openFormSearch, readOpenForm } from '#web/pages/pipelines/open-form.ts'
+import { bodyOfSettings, rolloutText, valuesOfPipeline } from '#web/pages/pipelines/settings-input.ts'
 import {
   bodyOfStep,
   copyOf,
@@ -12,15 +12,20 @@ import {
   NEW_STEP,
   previewOf,
   valuesOfStep,
-} from '../../web/src/pipelines/step-input.ts'
+} from '#web/pages/pipelines/step-input.ts'
 import {
   indexOfNew,
   moveStep,
   positionBefore,
   precedingId,
   triggerAfter,
-} from '../../web/src/pipelines/step-order.ts'
-import { isGrantedWithin } from '../../web/src/session/permissions.ts'
+} from '#web/pages/pipelines/step-order.ts'
+import {
+  defaultName,
+  fillIn,
+  parseResourceKey,
+  type Resource,
+} from '#web/resources/pipelines/new-pipeline.ts'
 
 const steps = [{ id: 7 }, { id: 8 }, { id: 9 }]
 const ids = (list: { id: number }[]) => list.map(({ id }) => id)

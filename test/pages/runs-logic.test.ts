@@ -1,14 +1,14 @@
 // The logic of starting and watching runs, without a browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isFiltered, matches, NO_FILTERS, readFilters, toQuery } from '../../web/src/actions/filters.ts'
-import { namesOf, withinScope } from '../../web/src/actions/named-filters.ts'
-import { logLinkHash, markLine, readLogLink } from '../../web/src/log/log-link.ts'
-import { busyOn } from '../../web/src/pipelines/blockers.ts'
-import { toReleases } from '../../web/src/pipelines/releases.ts'
-import { EMPTY_INPUT, inputOf, inputProblems, toBody } from '../../web/src/pipelines/run-input.ts'
-import { readVariables, variablesError } from '../../web/src/pipelines/run-variables.ts'
-import { startMessage } from '../../web/src/pipelines/start-message.ts'
+import { isFiltered, matches, NO_FILTERS, readFilters, toQuery } from '#web/pages/actions/filters.ts'
+import { namesOf, withinScope } from '#web/pages/actions/named-filters.ts'
+import { busyOn } from '#web/resources/runs/blockers.ts'
+import { toReleases } from '#web/resources/runs/releases.ts'
+import { EMPTY_INPUT, inputOf, inputProblems, toBody } from '#web/resources/runs/run-input.ts'
+import { readVariables, variablesError } from '#web/resources/runs/run-variables.ts'
+import { startMessage } from '#web/resources/runs/start-message.ts'
+import { logLinkHash, markLine, readLogLink } from '#web/shared/log/log-link.ts'
 
 describe('the run dialog', () => {
   it('sends only what differs from the defaults of the pipeline', () => {

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { describeGap, markGaps } from '#client/index.ts'
-import { appendWithGaps, createLogLines } from '../../web/src/log/log-lines.ts'
 import {
   describeRetention,
   retentionBody,
   retentionField,
   retentionValues,
-} from '../../web/src/settings/retention-input.ts'
+} from '#web/pages/settings/retention-input.ts'
+import { appendWithGaps, createLogLines } from '#web/shared/log/log-lines.ts'
 
 const FOREVER = { runs_days: null, runs_per_pipeline: null, logs_days: null, requests_days: null }
 

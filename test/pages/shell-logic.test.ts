@@ -1,11 +1,11 @@
 // Pure decisions of the shell: where another scope leads, and what the palette offers.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { placeOf } from '../../web/src/scope/place-names.ts'
-import { placeForScope } from '../../web/src/scope/scope.ts'
-import { initials } from '../../web/src/shell/initials.ts'
-import { commandsFor, itemFor, pathTo, readRequest, recentFirst } from '../../web/src/shell/palette/items.ts'
-import { runTitle } from '../../web/src/pipelines/pipeline-names.ts'
+import { initials } from '#web/pages/shell/initials.ts'
+import { commandsFor, itemFor, pathTo, readRequest, recentFirst } from '#web/pages/shell/palette-items.ts'
+import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
+import { pageForScope } from '#web/shared/scope/scope.ts'
+import { scopeOf } from '#web/shared/scope/scope-names.ts'
 
 const pipeline = {
   type: 'pipeline' as const,
@@ -19,22 +19,22 @@ const pipeline = {
   resource_id: 4,
   pipeline_id: null,
   archived: false,
-  place: 'web · Shop / Production',
+  where: 'web · Shop / Production',
 }
 
 describe('another scope', () => {
   const project = { organization: 1, project: 2 }
 
   it('is shown on this page, or on the list that the object is in', () => {
-    assert.equal(placeForScope('/actions', project), '/actions')
-    assert.equal(placeForScope('/actions/42', project), '/actions')
-    assert.equal(placeForScope('/hooks/incoming/7', project), '/hooks')
+    assert.equal(pageForScope('/actions', project), '/actions')
+    assert.equal(pageForScope('/actions/42', project), '/actions')
+    assert.equal(pageForScope('/hooks/incoming/7', project), '/hooks')
   })
 
   it('leads away from pages that it does not concern', () => {
-    assert.equal(placeForScope('/members', { organization: 3 }), '/members')
-    assert.equal(placeForScope('/members', project), '/overview')
-    assert.equal(placeForScope('/account', project), '/overview')
+    assert.equal(pageForScope('/members', { organization: 3 }), '/members')
+    assert.equal(pageForScope('/members', project), '/overview')
+    assert.equal(pageForScope('/account', project), '/overview')
   })
 })
 
@@ -62,10 +62,10 @@ describe('the palette', () => {
     const names = new Map(
       Object.entries({ 'project:2': 'Shop', 'environment:3': 'Production', 'application:4': 'web' }),
     )
-    assert.equal(placeOf(pipeline, names), 'web · Shop / Production')
-    assert.equal(placeOf({ ...pipeline, type: 'environment', resource_type: null }, names), 'Shop')
-    assert.equal(placeOf({ ...pipeline, type: 'project' }, names), 'Acme')
-    assert.equal(placeOf({ ...pipeline, type: 'organization', project_id: null }, names), '')
+    assert.equal(scopeOf(pipeline, names), 'web · Shop / Production')
+    assert.equal(scopeOf({ ...pipeline, type: 'environment', resource_type: null }, names), 'Shop')
+    assert.equal(scopeOf({ ...pipeline, type: 'project' }, names), 'Acme')
+    assert.equal(scopeOf({ ...pipeline, type: 'organization', project_id: null }, names), '')
   })
 
   it('runs what is found after "run"', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseDotenv } from '../../web/src/applications/variables/dotenv.ts'
+import { parseDotenv } from '#web/pages/applications/variables/dotenv.ts'
 import {
   comparePasted,
   editOf,
@@ -8,7 +8,7 @@ import {
   rowsOf,
   type Variable,
   withPasted,
-} from '../../web/src/applications/variables/variable-edits.ts'
+} from '#web/pages/applications/variables/variable-edits.ts'
 
 /** As a list of pairs. */
 const pairs = (text: string) => parseDotenv(text).entries.map(({ name, value }) => [name, value])

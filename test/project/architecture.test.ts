@@ -28,6 +28,23 @@ flowchart TB
 | module of the client | what it is for |
 |---|---|
 | \`client/src/slug.ts\` | names |
+
+## Layers of the dashboard
+
+\`\`\`mermaid
+flowchart TB
+  pages["<b>pages</b><br>door · window"] --> base["<b>base</b><br>api"]
+\`\`\`
+
+| layer | room | what it is for |
+|---|---|---|
+| \`pages\` | \`door\` | entering |
+| | \`window\` | looking |
+| \`base\` | \`api\` | reading |
+
+| room | may also import |
+|---|---|
+| \`pages/door\` | \`window\` |
 `
 
 const HOUSE = {
@@ -39,6 +56,12 @@ const HOUSE = {
     "import { wine } from '#lower/cellar/wine.ts'\nimport { shelf } from '#upper/pantry/shelf.ts'\nexport const stove = wine + shelf\n",
   'server/roof.ts':
     "import type { stove } from '#upper/kitchen/stove.ts'\nimport '#lower/well.ts'\nexport type Roof = typeof stove\n",
+  'web/src/base/api/read.ts': "import { get } from '#client/index.ts'\nexport const read = get\n",
+  'web/src/pages/window/glass.tsx':
+    "import { read } from '#web/base/api/read.ts'\nexport const glass = read\n",
+  'web/src/pages/door/handle.tsx':
+    "import { glass } from '#web/pages/window/glass.tsx'\nimport './handle.css'\nexport const handle = glass\n",
+  'web/src/main.tsx': "import './pages/door/handle.tsx'\n",
 }
 
 test('the imports of the code match docs/architecture.md exactly', async () => {
@@ -139,6 +162,23 @@ test('the server imports only the listed modules of the client, and each of them
   ])
   assert.deepEqual(await problemsOf(t, { 'server/lower/well.ts': 'export const water = 1\n' }), [
     'docs/architecture.md lets the server import client/src/slug.ts, but nothing there does',
+  ])
+})
+
+test('the dashboard is checked against its own tables', async (t) => {
+  const upward = {
+    'web/src/base/api/read.ts':
+      "import { glass } from '#web/pages/window/glass.tsx'\nexport const read = glass\n",
+    'web/src/pages/window/frame.tsx': "import '../../../../server/roof.ts'\n",
+    'web/src/pages/stairs/step.tsx': "import '#web/pages/window/glass.tsx'\n",
+  }
+  assert.deepEqual(await problemsOf(t, upward), [
+    'web/src/pages/stairs is not listed in docs/architecture.md',
+    'web/src/base/api/read.ts imports web/src/pages/window/glass.tsx, which is in a layer above',
+    'web/src/pages/stairs/step.tsx imports web/src/pages/window/glass.tsx: pages/stairs and pages/window are not a listed pair of their layer',
+    'web/src/pages/window/frame.tsx imports server/roof.ts, which is outside web/src/',
+    'import cycle between rooms: base/api → pages/window → base/api',
+    'import cycle between files: web/src/base/api/read.ts → web/src/pages/window/glass.tsx → web/src/base/api/read.ts',
   ])
 })
 

@@ -14,7 +14,10 @@ type SourceFile = { path: string; room: string; imports: string[] }
 /** A folder of sources. Its tables follow the heading. */
 type Tree = { base: string; heading: string }
 
-const TREES: Tree[] = [{ base: 'server', heading: '## Layers' }]
+const TREES: Tree[] = [
+  { base: 'server', heading: '## Layers' },
+  { base: 'web/src', heading: '## Layers of the dashboard' },
+]
 
 /** The files directly in a tree: its composition root, which may import every room. */
 const ROOT = 'composition root'

@@ -1,35 +1,36 @@
 import { lazy, Suspense } from 'react'
 import { Route, Switch } from 'wouter'
-import { Landing } from './session/landing.tsx'
-import { SessionGate } from './session/session-gate.tsx'
-import { Shell } from './shell/shell.tsx'
-import { LeaveDialog } from './ui/form/leave-dialog.tsx'
-import { Loading, NotFound } from './ui/page.tsx'
+import { LeaveDialog } from './base/form/leave-dialog.tsx'
+import { Loading, NotFound } from './base/ui/page.tsx'
+import { forgetRecent } from './pages/shell/palette-recent.ts'
+import { Shell } from './pages/shell/shell.tsx'
+import { Landing } from './pages/sign-in/landing.tsx'
+import { SessionGate } from './pages/sign-in/session-gate.tsx'
 
 // One chunk per page: a permalink loads that page and nothing else.
-const OverviewPage = lazy(() => import('./overview/overview-page.tsx'))
-const ActionsPage = lazy(() => import('./actions/actions-page.tsx'))
-const ActionPage = lazy(() => import('./action/action-page.tsx'))
-const PipelinesPage = lazy(() => import('./pipelines/pipelines-page.tsx'))
-const PipelinePage = lazy(() => import('./pipelines/pipeline-page.tsx'))
-const HooksPage = lazy(() => import('./hooks/hooks-page.tsx'))
-const NewHookPage = lazy(() => import('./hooks/new-hook-page.tsx'))
-const IncomingHookPage = lazy(() => import('./hooks/incoming/incoming-hook-page.tsx'))
-const OutgoingHookPage = lazy(() => import('./hooks/outgoing/outgoing-hook-page.tsx'))
-const InvitationPage = lazy(() => import('./session/invitation-page.tsx'))
-const ResetPasswordPage = lazy(() => import('./session/reset-password-page.tsx'))
-const AuthorizePage = lazy(() => import('./session/authorize-page.tsx'))
-const AccountPage = lazy(() => import('./account/account-page.tsx'))
-const ApplicationsPage = lazy(() => import('./applications/applications-page.tsx'))
-const ApplicationPage = lazy(() => import('./applications/application-page.tsx'))
-const ServersPage = lazy(() => import('./servers/servers-page.tsx'))
-const ServerPage = lazy(() => import('./servers/server-page.tsx'))
-const CredentialsPage = lazy(() => import('./credentials/credentials-page.tsx'))
-const SettingsPage = lazy(() => import('./settings/settings-page.tsx'))
-const AuditPage = lazy(() => import('./audit/audit-page.tsx'))
-const UsersPage = lazy(() => import('./users/users-page.tsx'))
-const NewApplicationPage = lazy(() => import('./first-run/new-application-page.tsx'))
-const MembersPage = lazy(() => import('./members/members-page.tsx'))
+const OverviewPage = lazy(() => import('./pages/overview/overview-page.tsx'))
+const ActionsPage = lazy(() => import('./pages/actions/actions-page.tsx'))
+const ActionPage = lazy(() => import('./pages/action/action-page.tsx'))
+const PipelinesPage = lazy(() => import('./pages/pipelines/pipelines-page.tsx'))
+const PipelinePage = lazy(() => import('./pages/pipelines/pipeline-page.tsx'))
+const HooksPage = lazy(() => import('./pages/hooks/hooks-page.tsx'))
+const NewHookPage = lazy(() => import('./pages/hooks/new-hook-page.tsx'))
+const IncomingHookPage = lazy(() => import('./pages/hooks/incoming/incoming-hook-page.tsx'))
+const OutgoingHookPage = lazy(() => import('./pages/hooks/outgoing/outgoing-hook-page.tsx'))
+const InvitationPage = lazy(() => import('./pages/sign-in/invitation-page.tsx'))
+const ResetPasswordPage = lazy(() => import('./pages/sign-in/reset-password-page.tsx'))
+const AuthorizePage = lazy(() => import('./pages/sign-in/authorize-page.tsx'))
+const AccountPage = lazy(() => import('./pages/account/account-page.tsx'))
+const ApplicationsPage = lazy(() => import('./pages/applications/applications-page.tsx'))
+const ApplicationPage = lazy(() => import('./pages/applications/application-page.tsx'))
+const ServersPage = lazy(() => import('./pages/servers/servers-page.tsx'))
+const ServerPage = lazy(() => import('./pages/servers/server-page.tsx'))
+const CredentialsPage = lazy(() => import('./pages/credentials/credentials-page.tsx'))
+const SettingsPage = lazy(() => import('./pages/settings/settings-page.tsx'))
+const AuditPage = lazy(() => import('./pages/audit/audit-page.tsx'))
+const UsersPage = lazy(() => import('./pages/users/users-page.tsx'))
+const NewApplicationPage = lazy(() => import('./pages/first-run/new-application-page.tsx'))
+const MembersPage = lazy(() => import('./pages/members/members-page.tsx'))
 
 export function App() {
   return (
@@ -46,7 +47,7 @@ export function App() {
 
 function SignedInPages() {
   return (
-    <SessionGate>
+    <SessionGate forget={forgetRecent}>
       <LeaveDialog />
       <Shell>
         <Suspense fallback={<Loading what="page" />}>
@@ -62,6 +63,9 @@ function SignedInPages() {
             <Route path="/hooks/new" component={NewHookPage} />
             <Route path="/hooks/incoming/:id">{({ id }) => <IncomingHookPage key={id} id={id} />}</Route>
             <Route path="/hooks/outgoing/:id">{({ id }) => <OutgoingHookPage key={id} id={id} />}</Route>
+            <Route path="/hooks/:type/:id">
+              <NotFound what="hook" />
+            </Route>
             <Route path="/applications" component={ApplicationsPage} />
             <Route path="/applications/:id">{({ id }) => <ApplicationPage key={id} id={id} />}</Route>
             <Route path="/servers" component={ServersPage} />

@@ -1,0 +1,21 @@
+import { useSyncExternalStore } from 'react'
+import { QuestionDialog } from '#web/base/ui/confirm-dialog.tsx'
+import { leaveGuard } from './leave-guard.ts'
+
+/** Rendered once, next to the pages. */
+export function LeaveDialog() {
+  const isPending = useSyncExternalStore(leaveGuard.subscribe, leaveGuard.isPending)
+  if (!isPending) return null
+  return (
+    <QuestionDialog
+      title="Discard unsaved changes?"
+      button="Discard changes"
+      dismiss="Keep editing"
+      color="red"
+      confirm={leaveGuard.confirm}
+      close={leaveGuard.dismiss}
+    >
+      What you entered on this page has not been saved.
+    </QuestionDialog>
+  )
+}

@@ -1,0 +1,157 @@
+// The page that `url_web_permalink` leads to: what ran, how far it got, why it failed, and who was notified.
+import { Group, Text } from '@mantine/core'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import type { Action } from '#web/base/api/types.ts'
+import { logFileName } from '#web/base/ui/format.ts'
+import { Loaded, PageHeader } from '#web/base/ui/page.tsx'
+import { Section, StatusBadge } from '#web/base/ui/parts.tsx'
+import { runTitle, usePipelineNames } from '#web/resources/pipelines/pipeline-names.ts'
+import { useBlockers } from '#web/resources/runs/blockers.ts'
+import { CopyAs } from '#web/shared/copy-as/copy-as.tsx'
+import { logLinkHash } from '#web/shared/log/log-link.ts'
+import { LogView } from '#web/shared/log/log-view.tsx'
+import { useLogLink } from '#web/shared/log/use-log-link.ts'
+import { type SubscribeToLogs, useStepLog } from '#web/shared/log/use-step-log.ts'
+import { useSearch } from '#web/shared/scope/scope.ts'
+import { ScopeBreadcrumbs } from '#web/shared/scope/scope-breadcrumbs.tsx'
+import { ActionDetails } from './action-details.tsx'
+import { ChangesSection } from './changes-section.tsx'
+import { NotificationsSection } from './notifications-section.tsx'
+import { RunControls } from './run-controls.tsx'
+import { findStep, type StepRef, selectStep, serverName, stateSummary } from './steps.ts'
+import { Timeline } from './timeline.tsx'
+import { useAction } from './use-action.ts'
+
+export default function ActionPage({ id }: { id: string }) {
+  const { query, subscribeToLogs } = useAction(id)
+  return (
+    <Loaded query={query} what="action">
+      {(action) => <LoadedAction action={action} subscribeToLogs={subscribeToLogs} />}
+    </Loaded>
+  )
+}
+
+type ActionProps = { action: Action; subscribeToLogs: SubscribeToLogs }
+
+function LoadedAction({ action, subscribeToLogs }: ActionProps) {
+  const [search, update] = useSearch()
+  const [isFollowing, setFollowing] = useState(!search.has('step'))
+  const [link] = useLogLink()
+  const wanted = link ? stepParam(link) : isFollowing ? null : search.get('step')
+  const selected = selectStep(action.targets, wanted)
+
+  function select(step: StepRef): void {
+    setFollowing(false)
+    update({ step: stepParam(step) }, true)
+  }
+
+  return (
+    <>
+      <ScopeBreadcrumbs page="/actions" environment={action.environment} />
+      <PageHeader
+        title={useTitle(action)}
+        status={action.status}
+        badge={
+          <span role="status">
+            <StatusBadge status={action.status} label={action.status_reason_human_readable} />
+          </span>
+        }
+      >
+        <Group gap="xs">
+          <CopyAs
+            command={`gantry actions show ${action.id}`}
+            curl={{ method: 'GET', path: `/actions/${action.id}` }}
+          />
+          <RunControls action={action} />
+        </Group>
+      </PageHeader>
+      <StateText action={action} />
+      <ActionDetails action={action} />
+      <Section id="timeline" title="Targets and steps">
+        <Timeline action={action} selected={selected} select={select} />
+      </Section>
+      {selected && (
+        <StepLog
+          key={stepParam(selected)}
+          action={action}
+          selected={selected}
+          subscribeToLogs={subscribeToLogs}
+        />
+      )}
+      <ChangesSection action={action} />
+      <NotificationsSection action={action} />
+    </>
+  )
+}
+
+function stepParam({ targetId, order }: StepRef): string {
+  return `${targetId}.${order}`
+}
+
+/** By the name of its pipeline, where the person may see it. */
+function useTitle({ id, pipeline_id }: Action): string {
+  return runTitle(usePipelineNames([pipeline_id]).get(pipeline_id), id)
+}
+
+function StepLog({ action, selected, subscribeToLogs }: ActionProps & { selected: StepRef }) {
+  const found = findStep(action.targets, selected)
+  const isRunning = found?.step.status === 'in-progress'
+  const log = useStepLog({ actionId: action.id, ...selected }, isRunning, subscribeToLogs)
+  const [link, setLink] = useLogLink()
+  if (!found) return null
+  const { step, target } = found
+  const server = serverName(target)
+  const title = (
+    <Group component="span" gap="xs">
+      {step.name} on {server}
+      <StatusBadge status={step.status} label={step.status_reason_human_readable} />
+    </Group>
+  )
+  return (
+    <Section id="log" title={title}>
+      {step.description && (
+        <Text className="dimmed" mb="xs">
+          {step.description}
+        </Text>
+      )}
+      <LogView
+        log={log}
+        step={step}
+        name={`${step.name} on ${server}`}
+        fileName={logFileName(action.id, step.name, server)}
+        marked={link && stepParam(link) === stepParam(selected) ? link : undefined}
+        mark={(range) => setLink(range && { ...selected, ...range })}
+        hashOf={(range) => logLinkHash({ ...selected, ...range })}
+      />
+    </Section>
+  )
+}
+
+/** Why the run is in its status; while it waits, with links to the runs that it waits for. */
+function StateText({ action }: { action: Action }) {
+  const blockers = useBlockers({
+    environmentId: action.environment.id,
+    pipelineId: action.pipeline_id,
+    serverIds: action.targets.map((target) => target.resource_id),
+    reason: action.status === 'waiting' ? action.status_reason_code : null,
+  })
+  return (
+    <Text mb="md" className="wrap">
+      {stateSummary(action)}
+      {blockers.length > 0 && (
+        <>
+          {' '}
+          Running now:{' '}
+          {blockers.map((id, index) => (
+            <span key={id}>
+              {index > 0 && ', '}
+              <Link href={`/actions/${id}`}>#{id}</Link>
+            </span>
+          ))}
+          .
+        </>
+      )}
+    </Text>
+  )
+}

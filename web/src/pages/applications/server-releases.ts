@@ -1,0 +1,61 @@
+// What is on the servers of an application, and where a commit is live.
+import { queryKeys, useGet } from '#web/base/api/queries.ts'
+import type { LiveRelease, Release } from '#web/base/api/types.ts'
+
+export function useServerReleases(applicationId: number) {
+  return useGet(queryKeys.serverReleases(applicationId), '/applications/{id}/releases', {
+    params: { path: { id: applicationId } },
+  })
+}
+
+const ASK_AGAIN_MS = 5_000
+
+/** Servers where it is not known what is live; asked for again until it is. */
+export function useUnknownServers(applicationId: number): LiveRelease[] {
+  const { data = [] } = useGet(queryKeys.liveCommit(applicationId, undefined), '/applications/{id}/live', {
+    params: { path: { id: applicationId } },
+    refetchInterval: ({ state }) => (state.data?.some(isUnknown) ? ASK_AGAIN_MS : false),
+  })
+  return data.filter(isUnknown)
+}
+
+const isUnknown = ({ state }: LiveRelease) => state === 'unknown'
+
+/** Undefined until there is something to look for. */
+export function useContaining(applicationId: number, contains: string | undefined) {
+  return useGet(queryKeys.liveCommit(applicationId, contains), '/applications/{id}/live', {
+    params: { path: { id: applicationId }, query: { contains: contains! } },
+    enabled: contains !== undefined,
+    staleTime: 0,
+  })
+}
+
+/** Pure. What a release is now, in a word. */
+export function releaseState({ live, reverted, was_live }: Pick<Release, 'live' | 'reverted' | 'was_live'>) {
+  if (live) return 'Live'
+  if (reverted) return 'Reverted'
+  return was_live ? 'Was live' : 'Never live'
+}
+
+/** Pure. The digits of a commit hash; undefined when it is none. */
+export function readCommitDigits(text: string): string | undefined {
+  const digits = text.trim().toLowerCase()
+  return /^[0-9a-f]{7,40}$/.test(digits) ? digits : undefined
+}
+
+const UNKNOWN: Record<NonNullable<LiveRelease['contains_reason']>, string> = {
+  nothing_live: 'Nothing is live',
+  live_unknown: 'Unknown: what is live there is not known',
+  unknown_commit: 'Unknown: no deploy has fetched this commit',
+  ambiguous_commit: 'Unknown: several commits begin with these digits',
+  unknown_live_commit: 'Unknown: the live commit is not in the mirror of the repository',
+  shallow_history: 'Unknown: the history of the repository is incomplete',
+  no_mirror: 'Unknown: this machine has no mirror of the repository',
+  timeout: 'Unknown: looking it up took too long',
+}
+
+/** Pure. Whether the commit is live there, in words. */
+export function containment(live: Pick<LiveRelease, 'contains' | 'contains_reason'>): string {
+  if (live.contains !== null) return live.contains ? 'Live' : 'Not live'
+  return live.contains_reason === null ? '' : UNKNOWN[live.contains_reason]
+}

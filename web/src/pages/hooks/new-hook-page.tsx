@@ -1,0 +1,51 @@
+import { Group, SegmentedControl, Stack } from '@mantine/core'
+import { lazy, Suspense, useCallback, useState } from 'react'
+import { Loading, PageHeader } from '#web/base/ui/page.tsx'
+import { PipelineField, useChosenPipeline } from '#web/resources/hooks/pipeline-field.tsx'
+import { useSearch } from '#web/shared/scope/scope.ts'
+
+const NewIncomingHook = lazy(() => import('#web/pages/hooks/incoming/new-incoming-hook.tsx'))
+const NewOutgoingHook = lazy(() => import('#web/pages/hooks/outgoing/new-outgoing-hook.tsx'))
+
+const DIRECTIONS = [
+  { value: 'incoming', label: 'Incoming: starts a pipeline' },
+  { value: 'outgoing', label: 'Outgoing: reports its runs' },
+]
+
+/** `?type=incoming|outgoing&pipeline=12`. */
+export default function NewHookPage() {
+  const [search, update] = useSearch()
+  const type = search.get('type') === 'outgoing' ? 'outgoing' : 'incoming'
+  const pipeline = useChosenPipeline(Number(search.get('pipeline')) || undefined)
+  const choose = useCallback((id: number | undefined) => update({ pipeline: id }, true), [update])
+  // What is shown once must not be lost by another choice.
+  const [isCreated, setCreated] = useState(false)
+  return (
+    <>
+      <PageHeader title="Add hook" />
+      <Stack gap="lg">
+        {!isCreated && (
+          <>
+            <Group>
+              <SegmentedControl
+                aria-label="Direction"
+                data={DIRECTIONS}
+                w="min(32rem, 100%)"
+                value={type}
+                onChange={(next) => update({ type: next }, true)}
+              />
+            </Group>
+            <PipelineField chosen={pipeline} choose={choose} />
+          </>
+        )}
+        <Suspense fallback={<Loading what="catalog" />}>
+          {type === 'incoming' ? (
+            <NewIncomingHook pipeline={pipeline} onCreated={() => setCreated(true)} />
+          ) : (
+            <NewOutgoingHook pipeline={pipeline} onCreated={() => setCreated(true)} />
+          )}
+        </Suspense>
+      </Stack>
+    </>
+  )
+}

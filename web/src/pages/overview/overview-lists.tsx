@@ -1,0 +1,109 @@
+import { Link } from 'wouter'
+import type { FailedNotification, Overview, OverviewRun } from '#web/base/api/types.ts'
+import { SectionCard, StatusBadge } from '#web/base/ui/parts.tsx'
+import { Age, Duration } from '#web/base/ui/time.tsx'
+import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
+import classes from './overview.module.css'
+
+type OverviewRunsProps = {
+  title: string
+  runs: OverviewRun[]
+  /** How many there are, of which `runs` are the first; 10000 means 10000 or more. */
+  count: number
+  /** The list with the same filter. */
+  to: string
+  /** What it says without any. */
+  children: string
+}
+
+/** The first of the runs in some state. When there are more, it says so and links to all of them. */
+export function OverviewRuns({ title, runs, count, to, children }: OverviewRunsProps) {
+  return (
+    <SectionCard id={title.split(' ')[0]!.toLowerCase()} title={title}>
+      {runs.length === 0 ? (
+        <span className={`dimmed ${classes.none}`}>{children}</span>
+      ) : (
+        <ul className={`plain-list ${classes.list}`}>
+          {runs.map((run) => (
+            <RunItem key={run.id} run={run} />
+          ))}
+        </ul>
+      )}
+      {count > runs.length && runs.length > 0 && (
+        <div className={classes.more}>
+          <Link href={to}>
+            {runs.length} of {countLabel(count)}
+          </Link>
+        </div>
+      )}
+    </SectionCard>
+  )
+}
+
+export function countLabel(count: number): string {
+  return count >= 10_000 ? '10000+' : String(count)
+}
+
+function RunItem({ run }: { run: OverviewRun }) {
+  return (
+    <li>
+      <div className={classes.run}>
+        <Link href={`/actions/${run.id}`}>{runTitle(run.pipeline.name, run.id)}</Link>{' '}
+        <StatusBadge status={run.status} label={run.status_reason_human_readable} />
+      </div>
+      <div className="dimmed">
+        {run.resource_name} · {run.project.name} / {run.environment.name} · <RunTime run={run} />
+      </div>
+    </li>
+  )
+}
+
+/** When it ended, else how long it has been running or waiting. */
+function RunTime({ run: { started_at, completed_at, created_at } }: { run: OverviewRun }) {
+  if (completed_at !== null) return <Age of={completed_at} />
+  return <Duration from={started_at ?? created_at} to={null} />
+}
+
+type FailedNotificationsProps = { failed: FailedNotification[]; count: number }
+
+/** Runs whose receivers do not know how they ended. */
+export function FailedNotifications({ failed, count }: FailedNotificationsProps) {
+  const more = count > failed.length ? `, the last ${failed.length} of ${countLabel(count)}` : ''
+  return (
+    <SectionCard id="undelivered" title={`Failed notifications (24 h)${more}`}>
+      <ul className={`plain-list ${classes.list}`}>
+        {failed.map(({ hook_id, hook_name, action_id, last_request_id, last_error, failed_at }) => (
+          <li key={last_request_id}>
+            <Link href={`/actions/${action_id}#notifications`}>Run #{action_id}</Link>{' '}
+            <Link href={`/hooks/outgoing/${hook_id}`}>{hook_name}</Link>
+            <div className="dimmed wrap">
+              {last_error} {failed_at && <Age of={failed_at} />}
+            </div>
+          </li>
+        ))}
+      </ul>
+    </SectionCard>
+  )
+}
+
+/** Servers where it is not known what is live. */
+export function NeedsAttention({ count, items }: Overview['needs_attention']) {
+  const more = count > items.length ? `, the last ${items.length} of ${count}` : ''
+  return (
+    <div className={classes.attention}>
+      <SectionCard id="attention" title={`Live release unknown${more}`}>
+        <ul className={`plain-list ${classes.list}`}>
+          {items.map(({ application, server, detail, since }) => (
+            <li key={`${application.id} ${server.id}`}>
+              <Link href={`/applications/${application.id}`}>{application.name}</Link> on{' '}
+              <Link href={`/servers/${server.id}`}>{server.name}</Link>
+              <div className="dimmed wrap">
+                {detail} <Age of={since} />
+              </div>
+            </li>
+          ))}
+        </ul>
+      </SectionCard>
+    </div>
+  )
+}

@@ -1,0 +1,102 @@
+// What surrounds every page: the sidebar or, where there is no room for it, a bar that opens it as a drawer; the
+// palette; and whether the service is reachable.
+import { Burger, Drawer } from '@mantine/core'
+import { useDisclosure, useHotkeys, useMediaQuery } from '@mantine/hooks'
+import { Search } from 'lucide-react'
+import { lazy, type ReactNode, Suspense, useEffect } from 'react'
+import { useLocation } from 'wouter'
+import { queryKeys, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
+import { usePermissions } from '#web/base/session/permissions.ts'
+import { ConnectionBanner } from '#web/base/ui/connection-banner.tsx'
+import { IconButton } from '#web/base/ui/controls.tsx'
+import { scopeSearch, useCarriedScope } from '#web/shared/scope/scope.ts'
+import classes from './shell.module.css'
+import { Brand, Sidebar } from './sidebar.tsx'
+import { useFocusOnNavigation } from './use-focus-on-navigation.ts'
+
+const importPalette = () => import('./palette.tsx')
+const Palette = lazy(importPalette)
+/** People type right after the key: by then it should be there. */
+const PALETTE_PRELOAD_MS = 1_500
+
+const REFETCH_INTERVAL_MS = 3_000
+
+export function Shell({ children }: { children: ReactNode }) {
+  useRefetchOnActionEvents(queryKeys.runningCount, REFETCH_INTERVAL_MS)
+  // What is live: pages that are not open are loaded again when they are.
+  useRefetchOnActionEvents(queryKeys.application(), REFETCH_INTERVAL_MS)
+  useRefetchOnActionEvents(queryKeys.serverReleases(), REFETCH_INTERVAL_MS)
+  // Loaded before a page needs them: its buttons are usable as soon as they appear.
+  usePermissions()
+  const [location] = useLocation()
+  useFocusOnNavigation(location)
+  const scope = useCarriedScope()
+  const isWide = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })
+  const [isDrawerOpen, drawer] = useDisclosure()
+  const [isPaletteOpen, palette] = useDisclosure()
+  // Also while typing: the palette is the way out of a form.
+  useHotkeys([['mod+K', palette.toggle]], [], true)
+  useEffect(() => {
+    const timer = setTimeout(() => void importPalette().catch(() => {}), PALETTE_PRELOAD_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another page is why it closes
+  useEffect(drawer.close, [location])
+
+  function openPalette(): void {
+    drawer.close()
+    palette.open()
+  }
+
+  return (
+    <>
+      <a className={classes.skip} href="#content">
+        Skip to content
+      </a>
+      <div className={classes.frame}>
+        {isWide ? (
+          <aside className={classes.side} aria-label="Sidebar">
+            <Sidebar scope={scope} openPalette={openPalette} />
+          </aside>
+        ) : (
+          <header className={classes.bar}>
+            <Burger
+              size="sm"
+              opened={isDrawerOpen}
+              onClick={drawer.toggle}
+              aria-label="Navigation"
+              aria-expanded={isDrawerOpen}
+            />
+            <Brand scope={scopeSearch(scope)} />
+            <IconButton label="Search" icon={Search} size="lg" onClick={openPalette} />
+          </header>
+        )}
+        <div className={classes.page}>
+          <ConnectionBanner />
+          <main id="content" className={classes.content} tabIndex={-1}>
+            {children}
+          </main>
+        </div>
+      </div>
+      {!isWide && (
+        <Drawer.Root
+          opened={isDrawerOpen}
+          onClose={drawer.close}
+          size="18rem"
+          lockScroll={false}
+          classNames={{ content: classes.drawer! }}
+        >
+          <Drawer.Overlay />
+          <Drawer.Content aria-label="Navigation">
+            <Sidebar scope={scope} openPalette={openPalette} />
+          </Drawer.Content>
+        </Drawer.Root>
+      )}
+      {isPaletteOpen && (
+        <Suspense fallback={null}>
+          <Palette scope={scope} close={palette.close} />
+        </Suspense>
+      )}
+    </>
+  )
+}

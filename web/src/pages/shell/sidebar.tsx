@@ -1,0 +1,146 @@
+import { Kbd, Menu, UnstyledButton, VisuallyHidden } from '@mantine/core'
+import { BookOpen, ChevronsUpDown, CircleUserRound, LogOut, Search } from 'lucide-react'
+import { Link, useLocation } from 'wouter'
+import { leavePage } from '#web/base/form/leave-guard.ts'
+import { useSession } from '#web/base/session/session.ts'
+import { ICON } from '#web/base/ui/icon.ts'
+import { type Scope, scopeSearch } from '#web/shared/scope/scope.ts'
+import { ScopeSwitcher } from '#web/shared/scope/scope-switcher.tsx'
+import { COLOR_SCHEMES, useColorScheme } from './color-schemes.ts'
+import { initials } from './initials.ts'
+import { INSTANCE_ITEMS, type NavItem, ORGANIZATION_ITEMS, SCOPED_ITEMS } from './nav-items.ts'
+import classes from './sidebar.module.css'
+
+const IS_MAC = navigator.userAgent.includes('Mac')
+
+type SidebarProps = { scope: Scope; openPalette(): void }
+
+export function Sidebar({ scope, openPalette }: SidebarProps) {
+  const carried = scopeSearch(scope)
+  return (
+    <div className={classes.sidebar}>
+      <Brand scope={carried} />
+      <UnstyledButton className={classes.search} onClick={openPalette} aria-keyshortcuts="Control+K Meta+K">
+        <Search size={16} strokeWidth={1.75} aria-hidden="true" />
+        <span>Search…</span>
+        <Kbd size="xs">{IS_MAC ? '⌘ K' : 'Ctrl K'}</Kbd>
+      </UnstyledButton>
+      <ScopeSwitcher scope={scope} />
+      <Navigation scope={carried} />
+      <AccountMenu />
+    </div>
+  )
+}
+
+export function Brand({ scope }: { scope: string }) {
+  return (
+    <Link href={`/overview${scope}`} className={classes.brand}>
+      <Logo />
+      Gantry
+    </Link>
+  )
+}
+
+/** `scope` is the query that links carry. */
+function Navigation({ scope }: { scope: string }) {
+  const { isInstanceAdmin } = useSession()
+  return (
+    <nav aria-label="Pages" className={classes.navigation}>
+      <NavGroup items={SCOPED_ITEMS} scope={scope} />
+      <NavGroup title="Organization" items={ORGANIZATION_ITEMS} scope={scope} />
+      {isInstanceAdmin && <NavGroup title="Instance" items={INSTANCE_ITEMS} scope="" />}
+    </nav>
+  )
+}
+
+type NavGroupProps = { title?: string; items: NavItem[]; scope: string }
+
+function NavGroup({ title, items, scope }: NavGroupProps) {
+  const [location] = useLocation()
+  const here = `/${location.split('/')[1]}`
+  return (
+    <>
+      {title && (
+        <div className={classes.group} id={`pages-${title}`}>
+          {title}
+        </div>
+      )}
+      <ul className="plain-list" aria-labelledby={title && `pages-${title}`}>
+        {items.map(({ path, label, icon: Icon }) => (
+          <li key={path}>
+            <Link
+              href={path + scope}
+              className={classes.item}
+              aria-current={here === path ? 'page' : undefined}
+            >
+              <Icon size={16} strokeWidth={1.75} aria-hidden="true" />
+              {label}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+/** Who is signed in, and what is theirs alone. */
+function AccountMenu() {
+  const { user, signOut } = useSession()
+  const [, navigate] = useLocation()
+  const [colorScheme, setColorScheme] = useColorScheme()
+  return (
+    <Menu position="top-start" width="target" shadow="md">
+      <Menu.Target>
+        <UnstyledButton className={classes.account}>
+          <VisuallyHidden>Account menu of </VisuallyHidden>
+          <span className={classes.avatar} aria-hidden="true">
+            {initials(user.name)}
+          </span>
+          <span className={classes.person}>
+            <span>{user.name}</span>
+            <span className="dimmed">{user.email}</span>
+          </span>
+          <ChevronsUpDown {...ICON} />
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown className={classes.menu}>
+        <Menu.Item leftSection={<CircleUserRound {...ICON} />} onClick={() => navigate('/account')}>
+          Account
+        </Menu.Item>
+        <Menu.Item leftSection={<BookOpen {...ICON} />} component="a" href="/docs">
+          API reference
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>Color scheme</Menu.Label>
+        <Menu.RadioGroup value={colorScheme} onChange={(value) => setColorScheme(value)}>
+          {COLOR_SCHEMES.map(({ value, label }) => (
+            <Menu.RadioItem key={value} value={value} closeMenuOnClick={false}>
+              {label}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+        <Menu.Divider />
+        <Menu.Item leftSection={<LogOut {...ICON} />} onClick={() => leavePage(() => void signOut())}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  )
+}
+
+/** A gantry crane with its load. */
+function Logo({ size = 24 }: { size?: number }) {
+  return (
+    <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <rect width="32" height="32" rx="8" fill="#0b63b0" />
+      <path
+        d="M5 9.5h22M9 9.5v14.5M23 9.5v14.5M16 9.5v4.5"
+        fill="none"
+        stroke="#fff"
+        strokeWidth="2.75"
+        strokeLinecap="round"
+      />
+      <rect x="12.25" y="14" width="7.5" height="6.5" rx="1.5" fill="#fff" />
+    </svg>
+  )
+}

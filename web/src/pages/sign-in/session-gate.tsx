@@ -1,0 +1,125 @@
+// Without a session there are no pages. People sign in at the URL they came to, so nothing redirects; when a session
+// ends in the middle of work, the sign-in dialog opens above the page, which stays as it is.
+import { Modal, Text } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { Fragment, type ReactNode, useCallback, useEffect, useState } from 'react'
+import { GantryError, UnreachableError } from '#client/index.ts'
+import { useIsReachable } from '#web/base/api/connection.ts'
+import { useServices } from '#web/base/api/services.ts'
+import { forgetDrafts } from '#web/base/form/drafts.ts'
+import { SessionContext, type SessionUser } from '#web/base/session/session.ts'
+import { ConnectionBanner } from '#web/base/ui/connection-banner.tsx'
+import { useLayer } from '#web/base/ui/layers.ts'
+import { Loading } from '#web/base/ui/page.tsx'
+import { forgetRememberedPage } from './return-to.ts'
+import { SignInForm, SignInPage } from './sign-in.tsx'
+
+/** The page stays as it is, with the dialog that may be open there. */
+const ABOVE_DIALOGS = 1_000
+
+type State =
+  | { kind: 'unknown' }
+  | { kind: 'signed-out' }
+  | { kind: 'signed-in' | 'ended'; user: SessionUser; isInstanceAdmin: boolean }
+
+type SessionGateProps = {
+  /** Forgets what another person at this browser must not find. */
+  forget(): void
+  children: ReactNode
+}
+
+export function SessionGate({ forget, children }: SessionGateProps) {
+  const { api, connection, actionEvents, onSessionEnded } = useServices()
+  const queries = useQueryClient()
+  const isReachable = useIsReachable(connection)
+  const [state, setState] = useState<State>({ kind: 'unknown' })
+  useLayer(state.kind === 'ended')
+
+  useEffect(() => {
+    if (state.kind !== 'unknown' || !isReachable) return
+    api
+      .get('/session')
+      .then(({ user, is_instance_admin }) =>
+        setState({ kind: 'signed-in', user, isInstanceAdmin: is_instance_admin }),
+      )
+      .catch((error: unknown) => {
+        if (!(error instanceof UnreachableError)) setState({ kind: 'signed-out' })
+      })
+  }, [api, state.kind, isReachable])
+
+  useEffect(
+    () =>
+      onSessionEnded(() => setState((now) => (now.kind === 'signed-in' ? { ...now, kind: 'ended' } : now))),
+    [onSessionEnded],
+  )
+
+  useEffect(() => {
+    if (state.kind !== 'signed-in') return
+    // The landing page, if this is it, has read it.
+    forgetRememberedPage()
+    actionEvents.start()
+    return actionEvents.stop
+  }, [actionEvents, state.kind])
+
+  const signIn = useCallback(
+    async (email: string, password: string) => {
+      const { user, is_instance_admin } = await api.post('/session', { body: { email, password } })
+      // What another person loaded or typed must not be there for this one.
+      forgetDrafts(user)
+      setState((now) => {
+        if (now.kind !== 'ended' || now.user.id !== user.id) queries.clear()
+        return { kind: 'signed-in', user, isInstanceAdmin: is_instance_admin }
+      })
+      await queries.invalidateQueries()
+    },
+    [api, queries],
+  )
+
+  const leave = useCallback(() => {
+    queries.clear()
+    forget()
+    forgetDrafts()
+    setState({ kind: 'signed-out' })
+  }, [queries, forget])
+
+  const signOut = useCallback(async () => {
+    await api.delete('/session').catch((error: unknown) => {
+      if (!(error instanceof GantryError)) throw error
+    })
+    leave()
+  }, [api, leave])
+
+  const setUser = useCallback((user: SessionUser) => setState((now) => ({ ...now, user })), [])
+
+  if (state.kind === 'unknown')
+    return (
+      <>
+        <ConnectionBanner />
+        <Loading what="Gantry" />
+      </>
+    )
+  if (state.kind === 'signed-out') return <SignInPage signIn={signIn} />
+  return (
+    <SessionContext
+      value={{ user: state.user, isInstanceAdmin: state.isInstanceAdmin, signOut, leave, setUser }}
+    >
+      {/* What one person typed must not be there for another one who signs in above it. */}
+      <Fragment key={state.user.id}>{children}</Fragment>
+      <Modal
+        opened={state.kind === 'ended'}
+        onClose={() => {}}
+        withCloseButton={false}
+        closeOnEscape={false}
+        lockScroll={false}
+        title="Your session has ended"
+        centered
+        zIndex={ABOVE_DIALOGS}
+      >
+        <Text size="sm" mb="md">
+          Sign in again to continue. Nothing on this page is lost.
+        </Text>
+        <SignInForm signIn={signIn} email={state.user.email} />
+      </Modal>
+    </SessionContext>
+  )
+}

@@ -1,0 +1,134 @@
+// The pipelines and the recent runs of one application or server, as sections of its page.
+import { useQuery } from '@tanstack/react-query'
+import { Workflow } from 'lucide-react'
+import { useState } from 'react'
+import { Link } from 'wouter'
+import { queryKeys, useAll, useApi, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
+import type { ActionListItem, Pipeline } from '#web/base/api/types.ts'
+import type { PermissionScope } from '#web/base/session/permissions.ts'
+import { GuardedButton } from '#web/base/ui/controls.tsx'
+import { EmptyState, Loaded } from '#web/base/ui/page.tsx'
+import { Section, StatusBadge } from '#web/base/ui/parts.tsx'
+import { plural, triggerLabel } from '#web/base/ui/status.ts'
+import { type Column, RowTable } from '#web/base/ui/table.tsx'
+import { Age, Duration } from '#web/base/ui/time.tsx'
+import { LatestRun } from '#web/shared/scope/latest-run.tsx'
+import { AddPipelineDialog } from './add-pipeline-dialog.tsx'
+import { runTitle } from './pipeline-names.ts'
+
+export function useResourcePipelines(type: 'application' | 'server', id: number) {
+  return useAll(queryKeys.pipelines(type, id), `/pipelines/${type}/{resource_id}`, {
+    params: { path: { resource_id: id } },
+  })
+}
+
+type ResourcePipelinesProps = {
+  type: 'application' | 'server'
+  id: number
+  environmentId: number
+  scope: PermissionScope | undefined
+}
+
+export function ResourcePipelines({ type, id, environmentId, scope }: ResourcePipelinesProps) {
+  const [isAdding, setAdding] = useState(false)
+  const query = useResourcePipelines(type, id)
+  const runs = useResourceRuns(query.data)
+  const add = (
+    <GuardedButton variant="default" permission="pipeline:add" scope={scope} onClick={() => setAdding(true)}>
+      Add pipeline
+    </GuardedButton>
+  )
+  return (
+    <>
+      <Section id="pipelines" title="Pipelines">
+        <Loaded query={query} what="pipelines">
+          {(pipelines) => (
+            <RowTable
+              label="Pipelines"
+              rows={pipelines}
+              columns={[
+                ['Name', 'wrap name-cell', (one) => <Link href={`/pipelines/${one.id}`}>{one.name}</Link>],
+                ['Operation', 'dimmed', (one) => one.operation_human_readable],
+                ['Steps', 'numeric dimmed', (one) => plural(one.steps.length, 'step')],
+                ['Last run', 'status-cell', (one) => <LatestRun run={runs.data?.latest.get(one.id)} />],
+              ]}
+              empty={
+                <EmptyState icon={Workflow} title="No pipelines yet" action={add}>
+                  A pipeline is the list of steps that run on each server.
+                </EmptyState>
+              }
+            />
+          )}
+        </Loaded>
+        {query.data && query.data.length > 0 && <div className="below-table">{add}</div>}
+      </Section>
+      {isAdding && (
+        <AddPipelineDialog
+          within={`environment:${environmentId}`}
+          resource={{ type, id }}
+          close={() => setAdding(false)}
+        />
+      )}
+      {query.data && query.data.length > 0 && (
+        <Section id="runs" title="Recent runs">
+          <Loaded query={runs} what="runs">
+            {({ recent }) => (
+              <RowTable
+                label="Recent runs"
+                rows={recent}
+                columns={RUN_COLUMNS}
+                empty={<span className="dimmed">No runs yet</span>}
+              />
+            )}
+          </Loaded>
+        </Section>
+      )}
+    </>
+  )
+}
+
+const RUN_COLUMNS: Column<PipelineRun>[] = [
+  [
+    'Run',
+    'wrap name-cell',
+    ({ id, pipeline }) => <Link href={`/actions/${id}`}>{runTitle(pipeline.name, id)}</Link>,
+  ],
+  ['Status', 'status-cell', ({ action }) => <StatusBadge status={action.status} />],
+  [
+    'Started by',
+    'wrap dimmed status-cell',
+    ({ action: { triggered_from: from } }) => triggerLabel(from.trigger_type, from.name),
+  ],
+  ['Duration', 'dimmed', ({ action }) => <Duration from={action.started_at} to={action.completed_at} />],
+  ['When', 'numeric dimmed', ({ action }) => <Age of={action.created_at} />],
+]
+
+// The newest runs of the pipelines of one application or server.
+const REFETCH_INTERVAL_MS = 2_000
+const SHOWN = 8
+/** A request for each: those of a resource with more pipelines are incomplete. */
+const MAX_PIPELINES = 12
+
+type PipelineRun = { id: number; action: ActionListItem; pipeline: Pick<Pipeline, 'id' | 'name'> }
+
+/** Newest first, with the newest run of each pipeline by its id. */
+function useResourceRuns(pipelines: readonly Pipeline[] | undefined) {
+  const api = useApi()
+  useRefetchOnActionEvents(queryKeys.resourceRuns(), REFETCH_INTERVAL_MS)
+  return useQuery({
+    queryKey: queryKeys.resourceRuns((pipelines ?? []).map(({ id }) => id)),
+    enabled: pipelines !== undefined,
+    queryFn: async ({ signal }) => {
+      const lists = await Promise.all(
+        (pipelines ?? []).slice(0, MAX_PIPELINES).map(async (pipeline): Promise<PipelineRun[]> => {
+          const query = { 'filter[pipeline_id]': String(pipeline.id), per_page: SHOWN }
+          const actions = await api.get('/actions', { params: { query }, signal })
+          return actions.map((action) => ({ id: action.id, action, pipeline }))
+        }),
+      )
+      const latest = new Map(lists.flatMap(([run]) => (run ? [[run.pipeline.id, run.action] as const] : [])))
+      const recent = lists.flat().sort((one, other) => other.action.id - one.action.id)
+      return { latest, recent: recent.slice(0, SHOWN) }
+    },
+  })
+}

@@ -1,0 +1,118 @@
+import { Select } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Building2, FolderClosed, Layers, type LucideIcon } from 'lucide-react'
+import { useLocation } from 'wouter'
+import { useApi } from '#web/base/api/queries.ts'
+import { pageForScope, type Scope, scopeSearch, useScope } from './scope.ts'
+import classes from './scope-switcher.module.css'
+import { projectsQuery, useEnvironment, useEnvironments, useOrganizations, useProject } from './tree.ts'
+
+type OptionsQuery = { data?: Option[] | undefined; isFetching: boolean }
+
+/** One control per level. Where the page has no scope of its own, selecting one leads to a page that has. */
+export function ScopeSwitcher({ scope }: { scope: Scope }) {
+  const select = useSelect()
+  const organizations = useOrganizations()
+  // A single option needs no choice: the level below it is offered at once.
+  const organization = scope.organization ?? onlyOne(organizations)
+  const projects = useQuery(projectsQuery(useApi(), organization))
+  const project = scope.project ?? onlyOne(projects)
+  const environments = useEnvironments(project)
+  // People with access to part of a level get no list of it; what they selected still has a name.
+  const unlistedEnvironment = useEnvironment(unlisted(environments, scope.environment)).data
+  const unlistedProject = useProject(unlisted(projects, scope.project)).data ?? unlistedEnvironment?.project
+  return (
+    <fieldset className={classes.scopes} aria-label="Scope">
+      <ScopeLevel
+        name="Organization"
+        icon={Building2}
+        selected={scope.organization}
+        options={organizations.data}
+        unlisted={unlistedProject?.organization}
+        select={(id) => select({ organization: id })}
+      />
+      <ScopeLevel
+        name="Project"
+        icon={FolderClosed}
+        selected={scope.project}
+        options={projects.data}
+        unlisted={unlistedProject}
+        select={(id) => select({ organization, project: id })}
+      />
+      <ScopeLevel
+        name="Environment"
+        icon={Layers}
+        selected={scope.environment}
+        options={environments.data}
+        unlisted={unlistedEnvironment}
+        select={(id) => select({ organization, project, environment: id })}
+      />
+    </fieldset>
+  )
+}
+
+function useSelect(): (scope: Scope) => void {
+  const [location, navigate] = useLocation()
+  const [, setScope] = useScope()
+  return (scope) => {
+    const page = pageForScope(location, scope)
+    if (page === location) setScope(scope)
+    else navigate(page + scopeSearch(scope))
+  }
+}
+
+function onlyOne({ data }: OptionsQuery): number | undefined {
+  return data?.length === 1 ? data[0]!.id : undefined
+}
+
+/** The selected id, unless its list is still loading or includes it. */
+function unlisted({ data, isFetching }: OptionsQuery, selected: number | undefined): number | undefined {
+  return isFetching || data?.some(({ id }) => id === selected) ? undefined : selected
+}
+
+type Option = { id: number; name: string }
+
+type ScopeLevelProps = {
+  name: string
+  icon: LucideIcon
+  selected: number | undefined
+  options: Option[] | undefined
+  /** What is selected, where the list does not include it. */
+  unlisted: Option | undefined
+  select(id: number | undefined): void
+}
+
+const ALL = 'all'
+/** From here on people type rather than look. */
+const SEARCHED_FROM = 8
+/** Typing finds the others. */
+const MAX_SHOWN = 200
+
+function ScopeLevel({ name, icon: Icon, selected, options = [], unlisted, select }: ScopeLevelProps) {
+  if (options.length === 0 && selected === undefined && name !== 'Organization') return null
+  const isListed = selected === undefined || options.some(({ id }) => id === selected)
+  const fallback = unlisted?.id === selected ? unlisted?.name : `#${selected}`
+  return (
+    <Select
+      aria-label={name}
+      size="sm"
+      variant="unstyled"
+      classNames={{ input: classes.input!, option: classes.option! }}
+      leftSection={<Icon size={16} strokeWidth={1.75} aria-hidden="true" />}
+      leftSectionPointerEvents="none"
+      value={selected === undefined ? ALL : String(selected)}
+      onChange={(value) => select(Number(value) || undefined)}
+      allowDeselect={false}
+      checkIconPosition="right"
+      searchable={options.length >= SEARCHED_FROM}
+      nothingFoundMessage="Nothing found"
+      limit={MAX_SHOWN}
+      comboboxProps={{ width: '18rem', position: 'bottom-start', shadow: 'md' }}
+      data={[
+        { value: ALL, label: `All ${name.toLowerCase()}s` },
+        ...(isListed ? [] : [{ value: String(selected), label: fallback ?? '' }]),
+        ...options.map((option) => ({ value: String(option.id), label: option.name })),
+      ]}
+    />
+  )
+}
