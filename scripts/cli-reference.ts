@@ -26,7 +26,7 @@ Jobs for GitHub Actions, GitLab CI and Woodpecker that wait for a deploy are in 
 
 Commands take names instead of ids: \`shop/production/web\` is the project, the environment and the application or server; a
 pipeline adds its own name. Any end (\`web/deploy\`) or beginning (\`shop/prod\`) does while it names one only, and an unknown
-name lists the nearest. An application or a server stands for its pipeline when it has only one. Runs go by their number,
+name lists the nearest. An application or a server means its pipeline when it has only one. Runs go by their number,
 \`42\`, or by a pipeline for its newest run. \`'#7'\` is what has the id 7; quote it, because shells take \`#\` for the beginning of
 a comment.
 
@@ -37,7 +37,7 @@ line, tab-separated and complete. \`--json\` prints what the API returns. Colors
 \`NO_COLOR\` or \`--no-color\`.
 
 \`--watch\` shows every step of a run live on a terminal, and one line per change elsewhere; \`--wait\` is silent until the run
-has ended. Both survive lost connections and restarts of the instance. A failed run names the step and quotes the end of
+finishes. Both survive lost connections and restarts of the instance. A failed run names the step and quotes the end of
 its log. Ctrl-C ends the watching, not the run.
 
 \`--ref\` takes what looks like a hash for a commit, what looks like a version for a tag, and everything else for a branch;
@@ -54,7 +54,7 @@ its log. Ctrl-C ends the watching, not the run.
 | 4 | not signed in, or not allowed |
 | 5 | the instance cannot be reached |
 | 6 | refused by the server: not found, conflict, invalid, too many requests |
-| 130 | interrupted; a run that was started goes on |
+| 130 | interrupted; a run that was started continues |
 
 ## Environment
 

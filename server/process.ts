@@ -31,10 +31,10 @@ async function serve(): Promise<void> {
       }
       isStopping = true
     })
-  const say = (message: string) => console.log(message)
-  const embedded = config.databaseUrl === undefined ? await launchDatabase(config.home, say) : undefined
+  const print = (message: string) => console.log(message)
+  const embedded = config.databaseUrl === undefined ? await launchDatabase(config.home, print) : undefined
   const { startService } = await import('./service.ts')
-  const service = await startService(config, log, say, embedded?.started)
+  const service = await startService(config, log, print, embedded?.started)
   console.log(service.url === undefined ? 'gantry worker ready' : `gantry ready at ${service.url}`)
   if (service.healthUrl !== undefined) console.log(`health at ${service.healthUrl}/readyz`)
   if (service.url !== undefined) console.log(`dashboard at ${service.url}/app`)
@@ -47,9 +47,9 @@ async function serve(): Promise<void> {
 }
 
 /** Resolves when PostgreSQL is starting, which takes about as long as loading the rest of Gantry. */
-async function launchDatabase(home: string, say: (message: string) => void) {
+async function launchDatabase(home: string, print: (message: string) => void) {
   const launched = Promise.withResolvers<void>()
-  const started = startEmbeddedPostgres({ home, say, onLaunch: launched.resolve })
+  const started = startEmbeddedPostgres({ home, print, onLaunch: launched.resolve })
   await Promise.race([launched.promise, started])
   // The service reports a failure, once it is loaded.
   started.catch(() => {})

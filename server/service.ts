@@ -60,7 +60,7 @@ export type Service = {
 export async function startService(
   config: Config,
   log: FastifyBaseLogger,
-  say: (message: string) => void,
+  print: (message: string) => void,
   embedded: Promise<EmbeddedPostgres> | undefined,
 ): Promise<Service> {
   // Whatever has started is stopped in reverse order: by stop(), or here when a later component fails to start.
@@ -69,7 +69,7 @@ export async function startService(
     log.warn({ part, ...reasonOf(error) }, 'background error')
 
   const failures = createDatabaseFailures(log)
-  const { connection, databaseUid } = await provideDatabase(config, say, embedded, resources)
+  const { connection, databaseUid } = await provideDatabase(config, print, embedded, resources)
   const settings: ConnectionSettings = { ...connection, onError: failures.record }
   const reserved = await reserveConnection(settings, {
     onIdleError: reportError('health'),
@@ -83,7 +83,7 @@ export async function startService(
   })
   resources.defer(() => database.close())
   const { db } = database
-  await migrate(db, { say })
+  await migrate(db, { print })
   await installQueue(settings, jobs, config.heartbeatSeconds)
   const box = createSecretBox(await openKeyRing({ home: config.home, fromEnvironment: config.secretKey }))
   await assertSameKey(db, box)
@@ -102,7 +102,7 @@ export async function startService(
   })
   resources.defer(closeLocal)
   // Printed right away: if a later component fails to start, the password would be lost.
-  sayFirstStart(await prepareFirstStart(db, config, refuseLocal), say)
+  printFirstStart(await prepareFirstStart(db, config, refuseLocal), print)
 
   const queue = await openQueue({ settings, onError: reportError('queue') })
   resources.defer(() => queue.close())
@@ -234,13 +234,13 @@ export async function startService(
   }
 }
 
-function sayFirstStart(start: FirstStart, say: (message: string) => void): void {
+function printFirstStart(start: FirstStart, print: (message: string) => void): void {
   if (start.kind === 'not-the-first') return
   const password =
     start.generatedPassword === null ? '' : ` with the password ${start.generatedPassword} (shown this once)`
-  say(`first start: log in as ${start.email}${password}`)
+  print(`first start: log in as ${start.email}${password}`)
   if (start.missingServer !== null)
-    say(`first start: the sample has no server to deploy to. ${start.missingServer}`)
+    print(`first start: the sample has no server to deploy to. ${start.missingServer}`)
 }
 
 /** Local commands must not reach it. */
@@ -251,7 +251,7 @@ function socketOf(settings: ConnectionSettings): { folder: string; port: number 
 
 async function provideDatabase(
   config: Config,
-  say: (message: string) => void,
+  print: (message: string) => void,
   embedded: Promise<EmbeddedPostgres> | undefined,
   resources: AsyncDisposableStack,
 ): Promise<{ connection: ConnectionSettings; databaseUid: number | null }> {
@@ -259,7 +259,7 @@ async function provideDatabase(
     const connection = { connectionString: config.databaseUrl }
     await preflight(connection, {
       connections: connectionsOf(config),
-      warn: say,
+      warn: print,
     })
     return { connection, databaseUid: null }
   }

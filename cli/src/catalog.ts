@@ -30,7 +30,7 @@ export function findEntry<One extends Entry>(entries: readonly One[], given: str
     given,
   )
   throw usage(
-    `"${given}" is not known here.`,
+    `Unknown: "${given}".`,
     `Did you mean ${near?.path}? Known: ${entries.map(({ code }) => code).join(', ')}.`,
   )
 }

@@ -59,7 +59,7 @@ export async function writeConfig(folder: string, config: Config): Promise<void>
     await rm(draft, { force: true })
     throw usage(
       `Failed to write ${file}: ${(error as NodeJS.ErrnoException).code}.`,
-      'Set GANTRY_CONFIG_DIR to a folder that you may write to.',
+      'Set GANTRY_CONFIG_DIR to a writable folder.',
     )
   }
 }

@@ -63,7 +63,7 @@ export function normalizeUrl(given: string): string {
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.username || url.password)
     throw usage(
       url?.password
-        ? 'The address of an instance has no user name and password.'
+        ? 'The URL of an instance must not contain a user name or password.'
         : `"${given}" is not the address of an instance.`,
       'For example: https://gantry.example.com',
     )

@@ -41,7 +41,7 @@ export function exitCodeOf({ status, code }: Pick<GantryError, 'status' | 'code'
 function hintFor({ status, code, retryAfterSeconds, requestId }: GantryError): string | undefined {
   if (code === 'unknown' && status >= 502)
     return 'A proxy responded, but no instance behind it: check that Gantry runs and that its `/readyz` is green.'
-  if (code === 'unknown') return 'What responded is not Gantry, or a proxy in front of it. Check the address.'
+  if (code === 'unknown') return 'Not a Gantry server, or a proxy in front of it responded. Check the URL.'
   if (code === 'unknown_route')
     return 'The instance may be older than this command: compare `gantry version` with `gantry doctor`.'
   if (code === 'token_expired') return 'The token has expired. Sign in again with `gantry login`.'

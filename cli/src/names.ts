@@ -33,9 +33,9 @@ export function chooseNamed(all: readonly Named[], kinds: readonly Kind[], given
   if (matches.length > 1) throw ambiguous(given, matches)
   const label = labelOf(kinds)
   const near = nearest(all, given)
-  throw new Failure(`There is no ${label} "${given}", or you may not see it.`, {
+  throw new Failure(`There is no ${label} "${given}", or you cannot view it.`, {
     exit: EXIT.refused,
-    hint: near.length > 0 ? `Did you mean:\n${listed(near)}` : `There is no ${label} yet that you may see.`,
+    hint: near.length > 0 ? `Did you mean:\n${listed(near)}` : `There is no ${label} yet that you can view.`,
   })
 }
 

@@ -9,7 +9,7 @@ export async function readInput(): Promise<string> {
   let bytes = 0
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > MAX_BYTES) throw usage('What comes on stdin is larger than 2 MiB.')
+    if (bytes > MAX_BYTES) throw usage('stdin exceeds 2 MiB.')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -14,7 +14,7 @@ export async function allowOverwrite({ screen }: Pick<Cli, 'screen'>, file: stri
   if (!screen.isInteractive)
     throw usage(`${file} exists.`, 'Use --force to overwrite it, or give another name.')
   if (await confirm(`${file} exists. Overwrite it?`)) return
-  throw new Failure(`${file} is left as it is.`, { exit: EXIT.ended })
+  throw new Failure(`${file} is unchanged.`, { exit: EXIT.ended })
 }
 
 export async function writeText(file: string, text: string): Promise<void> {

@@ -208,7 +208,7 @@ export interface paths {
     post: operations['openSession']
     /**
      * Sign out
-     * @description Ends the session at once, including its event streams, and clears the cookie.
+     * @description Ends the session immediately, including its event streams, and clears the cookie.
      */
     delete: operations['closeSession']
     options?: never
@@ -312,7 +312,7 @@ export interface paths {
     post?: never
     /**
      * End a session
-     * @description Its tokens and event streams end at once.
+     * @description Its tokens and event streams end immediately.
      */
     delete: operations['endSession']
     options?: never
@@ -370,7 +370,7 @@ export interface paths {
     get?: never
     /**
      * Activate or deactivate a user
-     * @description Deactivating signs the user out at once, event streams included. Their personal access tokens and links are rejected until the account is activated again. One instance administrator must remain active.
+     * @description Deactivating signs the user out immediately, event streams included. Their personal access tokens and links are rejected until the account is activated again. One instance administrator must remain active.
      */
     put: operations['changeUser']
     post?: never
@@ -837,7 +837,7 @@ export interface paths {
     }
     /**
      * Find resources by name
-     * @description Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you may read, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.
+     * @description Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you can view, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.
      */
     get: operations['listNames']
     put?: never
@@ -2133,13 +2133,13 @@ export interface paths {
     }
     /**
      * List the invitations of an organization
-     * @description Those that nobody has accepted, expired ones included; the newest first.
+     * @description Pending invitations, expired ones included; the newest first.
      */
     get: operations['listInvitations']
     put?: never
     /**
      * Create an invitation
-     * @description Offers a role on the organization, or on one of its projects or environments, to an address. Pass on `url`: it works once, for seven days, as long as you could still grant the role. Somebody new sets a password with it; the holder of an existing account accepts while signed in. You can only offer permissions that you have yourself. Replaces an earlier invitation of the same address, and returns 409 for a member.
+     * @description Offers a role on the organization, or on one of its projects or environments, to an address. Pass on `url`: it works once, for seven days, as long as you could still grant the role. A new user sets a password with it; the holder of an existing account accepts while signed in. You can only offer permissions that you have yourself. Replaces an earlier invitation of the same address, and returns 409 for a member.
      */
     post: operations['createInvitation']
     delete?: never
@@ -2199,7 +2199,7 @@ export interface paths {
     put?: never
     /**
      * Accept an invitation
-     * @description Works once. An address without an account gets one, with this password, and is signed in. If the address has an account, you must be signed in to it: otherwise the answer is 401, or 403 as somebody else, and the link stays usable. A link that does not work is 422 at `token`.
+     * @description Works once. An address without an account gets one, with this password, and is signed in. If the address has an account, you must be signed in to it: otherwise the answer is 401, or 403 if you are signed in with a different account, and the link stays usable. A link that does not work is 422 at `token`.
      */
     post: operations['acceptInvitation']
     delete?: never
@@ -2217,7 +2217,7 @@ export interface paths {
     }
     /**
      * List the members of an organization
-     * @description Everybody with a role in it or in a part of it; the newest first. New members are invited: see POST /organizations/{id}/invitations.
+     * @description All users with a role in it or in a part of it; the newest first. New members are invited: see POST /organizations/{id}/invitations.
      */
     get: operations['listMembers']
     put?: never
@@ -4111,7 +4111,7 @@ export interface components {
       name: string
       /** @description What the hook does, and what to know about the service. */
       description: string
-      /** @description What to do at the service, one step per line, as plain text. `<url>` and `<secret>` stand for those of the hook. */
+      /** @description What to do at the service, one step per line, as plain text. `<url>` and `<secret>` mean those of the hook. */
       instructions: string
       /** @description What to ask for. */
       fields: {
@@ -4137,7 +4137,7 @@ export interface components {
        * @enum {string|null}
        */
       secret_source: 'gantry' | 'sender' | null
-      /** @description The body of `POST /pipelines/{id}/hooks/incoming`. `<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value. */
+      /** @description The body of `POST /pipelines/{id}/hooks/incoming`. `<name>` in any of its strings means the value of that field. Leave out a property that uses a field without a value. */
       hook: {
         [key: string]: unknown
       }
@@ -4149,7 +4149,7 @@ export interface components {
       name: string
       /** @description What the hook does, and what to know about the service. */
       description: string
-      /** @description What to do at the service, one step per line, as plain text. `<url>` and `<secret>` stand for those of the hook. */
+      /** @description What to do at the service, one step per line, as plain text. `<url>` and `<secret>` mean those of the hook. */
       instructions: string
       /** @description What to ask for. */
       fields: {
@@ -4172,7 +4172,7 @@ export interface components {
       uses_access_token: boolean
       /** @description With a preset: the provider of the credential that it needs, as `credential_id` or as the application's. Null otherwise. */
       credential_provider: string | null
-      /** @description The body of `POST /pipelines/{id}/hooks/outgoing`. `<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value. */
+      /** @description The body of `POST /pipelines/{id}/hooks/outgoing`. `<name>` in any of its strings means the value of that field. Leave out a property that uses a field without a value. */
       hook: {
         [key: string]: unknown
       }
@@ -4453,13 +4453,13 @@ export interface components {
        */
       last_request_id: string | null
       /**
-       * @description For presets that set a commit status, which is read back. `matches`: the service shows what was sent. `repaired`: the same, after it was sent again. `overridden`: it shows a status that somebody else or a newer run has set; left alone. `unknown`: it could not be read, see `remote_detail`. `not_checked`: not read back, or not yet.
+       * @description For presets that set a commit status, which is read back. `matches`: the service shows what was sent. `repaired`: the same, after it was sent again. `overridden`: it shows a status set by another tool or a newer run; left alone. `unknown`: it could not be read, see `remote_detail`. `not_checked`: not read back, or not yet.
        * @enum {string}
        */
       remote_state: 'matches' | 'repaired' | 'overridden' | 'unknown' | 'not_checked'
-      /** @description The status that the service showed, in its own words; null when not known. */
+      /** @description The status that the service showed, in its own words; null if unknown. */
       remote_status: string | null
-      /** @description What is to be said about `remote_state`; null otherwise. */
+      /** @description Details about `remote_state`; null if there are none. */
       remote_detail: string | null
       /**
        * Format: date-time
@@ -4782,7 +4782,7 @@ export interface components {
       commit: components['schemas']['ReleaseCommit'] | null
       /**
        * Format: date-time
-       * @description When the server switched to it; null when that is not known.
+       * @description When the server switched to it; null if unknown.
        */
       since: string | null
     }
@@ -4851,7 +4851,7 @@ export interface components {
       live: boolean
       /** @description Whether the server serves it, or has served it. */
       was_live: boolean
-      /** @description Whether it was taken back because a step after its activation failed. */
+      /** @description Whether it was reverted because a step after its activation failed. */
       reverted: boolean
       /** @description Whether `type: rollback` with this `release_name` can start on all servers: it was live, was not reverted, and is not what all of them serve. */
       can_roll_back: boolean
@@ -4882,7 +4882,7 @@ export interface components {
       url?: string
       /** @description Of the type `tcp`: the port, from 1 to 65535. */
       port?: number
-      /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+      /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the release directory with the environment of a step. */
       command?: string
       /**
        * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
@@ -4929,9 +4929,9 @@ export interface components {
       timeout_seconds: number
       /** @description Whether the step may run again when its worker was lost. */
       idempotent: boolean
-      /** @description Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database. */
+      /** @description Whether a deploy must not be reverted once this step has completed, because the step changes something that cannot be undone, such as a database schema. */
       irreversible: boolean
-      /** @description Whether the step runs again, in the folder of the earlier release, after a deploy went back to it. */
+      /** @description Whether the step runs again, in the directory of the previous release, after a deploy was reverted to it. */
       run_on_revert: boolean
       /** @description Its position in the pipeline, from 1. */
       order: number
@@ -4986,7 +4986,7 @@ export interface components {
       environment_id: number
       /** @description The id of the project. */
       project_id: number
-      /** @description How many of its actions may run at the same time. 0: no limit. */
+      /** @description How many of its actions may run at the same time; 0 = unlimited. */
       max_parallel_actions: number
       /**
        * @description What happens to a run when the pipeline is busy: `queue` waits; `latest` waits and skips older waiting hook runs; `reject` returns 409.
@@ -4994,7 +4994,7 @@ export interface components {
        * @enum {string}
        */
       queue_policy: 'queue' | 'latest' | 'reject'
-      /** @description In how many batches the servers are updated. Null: all servers at once. */
+      /** @description In how many batches the servers are updated. Null: all servers at the same time. */
       rollout: {
         /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
         batch: number | string
@@ -5011,7 +5011,7 @@ export interface components {
         on_failure: 'stop' | 'revert_all'
       } | null
       /**
-       * @description When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.
+       * @description When a step of a deploy fails after the new release was activated: `revert` makes the release that was live before live again, unless an irreversible step has completed; `keep` leaves the new release live.
        * @default revert
        * @enum {string}
        */
@@ -5105,11 +5105,11 @@ export interface components {
       reason_human_readable: string | null
       /** @description What was live on these servers when the source was fetched; null when nothing was. */
       from: {
-        /** @description The id of the action that made it live; null when it is not known. */
+        /** @description The id of the action that made it live; null if unknown. */
         action_id: number | null
         /** @description The name of the release. */
         release_name: string
-        /** @description The full hash of its commit; null when it is not known. */
+        /** @description The full hash of its commit; null if unknown. */
         commit_sha: string | null
       } | null
       /** @description What the action brings there. */
@@ -5117,13 +5117,13 @@ export interface components {
         /** @description The full hash of the new commit; null until it is known. */
         commit_sha: string | null
       }
-      /** @description Whether the history was rewritten: the new commit does not contain the live one, which has left its branch (a force-push, or a removed branch). Null when it is not known. */
+      /** @description Whether the history was rewritten: the new commit does not contain the live one, which has left its branch (a force-push, or a removed branch). Null if unknown. */
       rewritten: boolean | null
-      /** @description What ships: commits of the new release that the live one does not have. Null when they are not known. */
+      /** @description What ships: commits of the new release that the live one does not have. Null if unknown. */
       commits: components['schemas']['ShippedCommits'] | null
-      /** @description What goes away: commits of the live release that the new one does not have, as in a rollback. Null when they are not known. */
+      /** @description What goes away: commits of the live release that the new one does not have, as in a rollback. Null if unknown. */
       removed_commits: components['schemas']['ShippedCommits'] | null
-      /** @description What differs between the two. Null when it is not known. */
+      /** @description What differs between the two. Null if unknown. */
       files: components['schemas']['ChangedFiles'] | null
     }
     ActionChanges: {
@@ -5159,7 +5159,7 @@ export interface components {
     RollbackRelease: {
       /** @description The name of the release. */
       release_name: string
-      /** @description The full hash of its commit; null when it is not known. */
+      /** @description The full hash of its commit; null if unknown. */
       commit_hash: string | null
       /** @description The commit message; null when unknown, and for callers without `action:view`. */
       commit_message: string | null
@@ -5167,7 +5167,7 @@ export interface components {
       action_id: number | null
     }
     PlannedRollback: {
-      /** @description What is live on the servers; null when they have different live releases, or it is not known what one of them serves. */
+      /** @description What is live on the servers; null when they have different live releases, or that of one of them is unknown. */
       from: components['schemas']['RollbackRelease'] | null
       /** @description What would be live instead. */
       to: components['schemas']['RollbackRelease']
@@ -5204,9 +5204,9 @@ export interface components {
           timeout_seconds: number
           /** @description Whether the step may run again when its worker was lost. */
           idempotent: boolean
-          /** @description Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database. */
+          /** @description Whether a deploy must not be reverted once this step has completed, because the step changes something that cannot be undone, such as a database schema. */
           irreversible: boolean
-          /** @description Whether the step runs again, in the folder of the earlier release, after a deploy went back to it. */
+          /** @description Whether the step runs again, in the directory of the previous release, after a deploy was reverted to it. */
           run_on_revert: boolean
         }[]
       }[]
@@ -5231,7 +5231,7 @@ export interface components {
       would_wait: string | null
       /** @description `would_wait` in words, for display; null when it would start immediately. */
       would_wait_human_readable: string | null
-      /** @description With `include=changes`, for a deploy: what would ship to each server, compared with what is live there; `unknown_until_fetched` when the commit is not known yet. Otherwise null, also for callers without the permissions `pipeline:run` and `action:view` there, and when too many plans are compared at the same time. */
+      /** @description With `include=changes`, for a deploy: what would ship to each server, compared with what is live there; `unknown_until_fetched` when the commit is still unknown. Otherwise null, also for callers without the permissions `pipeline:run` and `action:view` there, and when too many plans are compared at the same time. */
       comparisons: components['schemas']['ReleaseComparison'][] | null
       /** @description The variables of the run, by name. */
       variables: {
@@ -5297,7 +5297,7 @@ export interface components {
       public_key: string | null
       /** @description The fingerprint of the public key; null for tokens. */
       public_key_fingerprint: string | null
-      /** @description The applications and servers that use it, as far as you may see them. */
+      /** @description The applications and servers that use it and that you can view. */
       used_by: {
         /**
          * @description The kind of resource.
@@ -5309,7 +5309,7 @@ export interface components {
         /** @description The name of the resource. */
         name: string
       }[]
-      /** @description The outgoing hooks that name it as `credential_id`, as far as you may see them. */
+      /** @description The outgoing hooks that name it as `credential_id` and that you can view. */
       used_by_hooks: {
         /**
          * Format: uuid
@@ -5373,9 +5373,9 @@ export interface components {
       root_directory: string
       /** @description Of a local server: the name of the workers that run it; null for the one name that all workers share. Null for SSH servers. */
       worker_name: string | null
-      /** @description How many actions may run on it at the same time. 0: no limit. */
+      /** @description How many actions may run on it at the same time; 0 = unlimited. */
       max_parallel_actions: number
-      /** @description The applications deployed here, as far as the caller may see them. */
+      /** @description The applications deployed here that the caller can view. */
       linked_resources: {
         /**
          * @description The kind of resource: always `application`.
@@ -5429,7 +5429,7 @@ export interface components {
        * @description When it happened.
        */
       occurred_at: string
-      /** @description Who did it; null when nobody was signed in. */
+      /** @description Who did it; null when no user was signed in. */
       user: components['schemas']['User'] | null
       /** @description Where the request came from; null without a request. */
       ip_address: string | null
@@ -5849,14 +5849,14 @@ export interface components {
       failing: components['schemas']['FailingHook'][]
       /** @description Pending deliveries; 10000 means 10000 or more. */
       pending: number
-      /** @description Deliveries that failed for good within 24 hours; 10000 means 10000 or more. */
+      /** @description Deliveries that failed permanently within 24 hours; 10000 means 10000 or more. */
       failed_last_day: number
-      /** @description Deliveries that failed for good within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`. */
+      /** @description Deliveries that failed permanently within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`. */
       failed: components['schemas']['FailedNotification'][]
     }
     NeedsAttention: {
       /**
-       * @description `live_unknown`: what the server serves is not known; see `GET /applications/{id}/live`.
+       * @description `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`.
        * @enum {string}
        */
       kind: 'live_unknown'
@@ -5950,7 +5950,7 @@ export interface components {
           deferred: number
           /** @description Jobs that run. */
           active: number
-          /** @description Jobs that failed for good. */
+          /** @description Jobs that failed permanently. */
           dead: number
         }[]
       }
@@ -6011,7 +6011,7 @@ export interface components {
       enqueued_at: string
       /**
        * Format: date-time
-       * @description When it failed for good.
+       * @description When it failed permanently.
        */
       failed_at: string
     }
@@ -6292,7 +6292,7 @@ export interface components {
        * @enum {string}
        */
       type?: 'deploy' | 'redeploy' | 'rollback'
-      /** @description For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or it is not known what is live on one of them. */
+      /** @description For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or the live release of one of them is unknown. */
       release_name?: string
       /** @description For a rollback: the run to undo, an action of the application. If it is live on none of the servers, nothing is started: 409 `nothing_to_roll_back`. Default: whatever is live. */
       rollback_from?: number
@@ -6362,11 +6362,11 @@ export interface components {
         variables?: components['schemas']['HookVariable'][]
         /** @description How calls are signed. Default: scheme `body`. */
         signature?: components['schemas']['HookSignature']
-        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at once. */
+        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at the same time. */
         rate_limit?: {
           /** @description Calls per second, on average. */
           per_second: number
-          /** @description Calls that may come at once. */
+          /** @description Calls that may come at the same time. */
           burst: number
         }
       }
@@ -6428,11 +6428,11 @@ export interface components {
         variables?: components['schemas']['HookVariable'][]
         /** @description How calls are signed. Default: scheme `body`. */
         signature?: components['schemas']['HookSignature']
-        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at once. */
+        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at the same time. */
         rate_limit?: {
           /** @description Calls per second, on average. */
           per_second: number
-          /** @description Calls that may come at once. */
+          /** @description Calls that may come at the same time. */
           burst: number
         }
       }
@@ -6738,11 +6738,11 @@ export interface components {
         variables?: components['schemas']['HookVariable'][]
         /** @description How calls are signed. Default: scheme `body`. */
         signature?: components['schemas']['HookSignature']
-        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at once. */
+        /** @description Calls beyond it get 429. Default: 1000 per second, 2000 at the same time. */
         rate_limit?: {
           /** @description Calls per second, on average. */
           per_second: number
-          /** @description Calls that may come at once. */
+          /** @description Calls that may come at the same time. */
           burst: number
         }
       }
@@ -6961,7 +6961,7 @@ export interface components {
       /** @description For `local`: the machine, by the name of the workers on it (`GANTRY_WORKER_NAME`). By default that of the workers that are online, if they share one. Null: runs start only while all workers that are online share one name. Always null with the embedded database. */
       worker_name?: string | null
       /**
-       * @description How many actions may run on it at the same time. 0: no limit.
+       * @description How many actions may run on it at the same time; 0 = unlimited.
        * @default 1
        */
       max_parallel_actions?: number
@@ -6989,7 +6989,7 @@ export interface components {
       /** @description For `local`: the machine, by the name of the workers on it (`GANTRY_WORKER_NAME`). By default that of the workers that are online, if they share one. Null: runs start only while all workers that are online share one name. Always null with the embedded database. */
       worker_name?: string | null
       /**
-       * @description How many actions may run on it at the same time. 0: no limit.
+       * @description How many actions may run on it at the same time; 0 = unlimited.
        * @default 1
        */
       max_parallel_actions?: number
@@ -7049,9 +7049,9 @@ export interface components {
       framework?: string | null
       /** @description The folder to deploy, relative to the repository; null: the whole repository. */
       root_directory?: string | null
-      /** @description Runs in every new release. For bash; at most 64 KiB. */
+      /** @description Runs in every new release. Bash; at most 64 KiB. */
       install_dependencies_command?: string | null
-      /** @description Runs after dependencies are installed. For bash; at most 64 KiB. */
+      /** @description Runs after dependencies are installed. Bash; at most 64 KiB. */
       build_command?: string | null
       /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
       shared_paths?: string[]
@@ -7077,7 +7077,7 @@ export interface components {
         url?: string
         /** @description Of the type `tcp`: the port, from 1 to 65535. */
         port?: number
-        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the release directory with the environment of a step. */
         command?: string
         /**
          * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
@@ -7130,9 +7130,9 @@ export interface components {
       framework?: string | null
       /** @description The folder to deploy, relative to the repository; null: the whole repository. */
       root_directory?: string | null
-      /** @description Runs in every new release. For bash; at most 64 KiB. */
+      /** @description Runs in every new release. Bash; at most 64 KiB. */
       install_dependencies_command?: string | null
-      /** @description Runs after dependencies are installed. For bash; at most 64 KiB. */
+      /** @description Runs after dependencies are installed. Bash; at most 64 KiB. */
       build_command?: string | null
       /** @description Shared by all releases: `storage/` is a folder, `.env` a file. */
       shared_paths?: string[]
@@ -7158,7 +7158,7 @@ export interface components {
         url?: string
         /** @description Of the type `tcp`: the port, from 1 to 65535. */
         port?: number
-        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the release directory with the environment of a step. */
         command?: string
         /**
          * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
@@ -7213,12 +7213,12 @@ export interface components {
        */
       idempotent?: boolean
       /**
-       * @description Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database.
+       * @description Whether a deploy must not be reverted once this step has completed, because the step changes something that cannot be undone, such as a database schema.
        * @default false
        */
       irreversible?: boolean
       /**
-       * @description Whether the step runs again, in the folder of the earlier release, after a deploy went back to it. It must be idempotent.
+       * @description Whether the step runs again, in the directory of the previous release, after a deploy was reverted to it. It must be idempotent.
        * @default false
        */
       run_on_revert?: boolean
@@ -7245,12 +7245,12 @@ export interface components {
        */
       idempotent?: boolean
       /**
-       * @description Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database.
+       * @description Whether a deploy must not be reverted once this step has completed, because the step changes something that cannot be undone, such as a database schema.
        * @default false
        */
       irreversible?: boolean
       /**
-       * @description Whether the step runs again, in the folder of the earlier release, after a deploy went back to it. It must be idempotent.
+       * @description Whether the step runs again, in the directory of the previous release, after a deploy was reverted to it. It must be idempotent.
        * @default false
        */
       run_on_revert?: boolean
@@ -7279,7 +7279,7 @@ export interface components {
         | 'delete'
         | 'custom'
       /**
-       * @description How many of its actions may run at the same time. 0: no limit.
+       * @description How many of its actions may run at the same time; 0 = unlimited.
        * @default 1
        */
       max_parallel_actions?: number
@@ -7289,7 +7289,7 @@ export interface components {
        * @enum {string}
        */
       queue_policy?: 'queue' | 'latest' | 'reject'
-      /** @description In how many batches the servers are updated. Null: all servers at once. */
+      /** @description In how many batches the servers are updated. Null: all servers at the same time. */
       rollout?: {
         /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
         batch: number | string
@@ -7306,7 +7306,7 @@ export interface components {
         on_failure?: 'stop' | 'revert_all'
       } | null
       /**
-       * @description When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.
+       * @description When a step of a deploy fails after the new release was activated: `revert` makes the release that was live before live again, unless an irreversible step has completed; `keep` leaves the new release live.
        * @default revert
        * @enum {string}
        */
@@ -7322,7 +7322,7 @@ export interface components {
         url?: string
         /** @description Of the type `tcp`: the port, from 1 to 65535. */
         port?: number
-        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the release directory with the environment of a step. */
         command?: string
         /**
          * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
@@ -7377,7 +7377,7 @@ export interface components {
         | 'delete'
         | 'custom'
       /**
-       * @description How many of its actions may run at the same time. 0: no limit.
+       * @description How many of its actions may run at the same time; 0 = unlimited.
        * @default 1
        */
       max_parallel_actions?: number
@@ -7387,7 +7387,7 @@ export interface components {
        * @enum {string}
        */
       queue_policy?: 'queue' | 'latest' | 'reject'
-      /** @description In how many batches the servers are updated. Null: all servers at once. */
+      /** @description In how many batches the servers are updated. Null: all servers at the same time. */
       rollout?: {
         /** @description Servers per batch: a number such as `2`, or a percentage such as `"25%"`. */
         batch: number | string
@@ -7404,7 +7404,7 @@ export interface components {
         on_failure?: 'stop' | 'revert_all'
       } | null
       /**
-       * @description When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.
+       * @description When a step of a deploy fails after the new release was activated: `revert` makes the release that was live before live again, unless an irreversible step has completed; `keep` leaves the new release live.
        * @default revert
        * @enum {string}
        */
@@ -7420,7 +7420,7 @@ export interface components {
         url?: string
         /** @description Of the type `tcp`: the port, from 1 to 65535. */
         port?: number
-        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step. */
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the release directory with the environment of a step. */
         command?: string
         /**
          * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
@@ -7468,7 +7468,7 @@ export interface components {
       role?: 'owner' | 'admin' | 'developer' | 'viewer'
       /** @description A custom role of the organization; alternatively, send `role`. */
       role_id?: number
-      /** @description Limits it to this project. Absent or null, and without `environment_id`: no limit. */
+      /** @description Limits it to this project. Absent or null, and without `environment_id`: the whole organization. */
       project_id?: number | null
       /** @description Limits it to this environment. Absent or null: no such limit. */
       environment_id?: number | null
@@ -7495,7 +7495,7 @@ export interface components {
         role?: 'owner' | 'admin' | 'developer' | 'viewer'
         /** @description A custom role of the organization; alternatively, send `role`. */
         role_id?: number
-        /** @description Limits it to this project. Absent or null, and without `environment_id`: no limit. */
+        /** @description Limits it to this project. Absent or null, and without `environment_id`: the whole organization. */
         project_id?: number | null
         /** @description Limits it to this environment. Absent or null: no such limit. */
         environment_id?: number | null
@@ -9328,7 +9328,7 @@ export interface operations {
       query?: {
         /** @description Any of organization, project, environment, application, server, pipeline, incoming_hook, outgoing_hook, credential; comma-separated. Without it: all of them. */
         type?: string
-        /** @description Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; every character stands for itself. */
+        /** @description Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; no character is a wildcard. */
         q?: string
         /** @description Only what belongs to this one, such as `application:12`: its pipelines and their hooks. Empty when you may not read it. */
         within?: string

@@ -60,8 +60,7 @@ export function createGantry({ url, ...options }: GantryOptions) {
     )
     if (!response.ok)
       throw new GantryError(response, typeof error === 'object' && error !== null ? error : {})
-    if (isForeign(response))
-      throw new GantryError(response, { message: `What responded at ${url} is not Gantry.` })
+    if (isForeign(response)) throw new GantryError(response, { message: `Not a Gantry server: ${url}` })
     return { data: await readBody(response, init?.parseAs), response }
   }
 

@@ -34,7 +34,7 @@ export async function waitForAction(
   { signal, timeoutMs, onChange }: WaitOptions,
 ): Promise<Action> {
   const over = childController(signal)
-  const timeout = new DOMException(`Action ${actionId} has not ended in time.`, 'TimeoutError')
+  const timeout = new DOMException(`Action ${actionId} did not finish in time.`, 'TimeoutError')
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => over.abort(timeout), timeoutMs)
   const change = createChange(over.signal)
   let isStreaming = false

@@ -142,7 +142,7 @@ export const settings = {
   ),
   oidcSignup: flag(
     'GANTRY_OIDC_SIGNUP',
-    'Create an account when somebody unknown signs in through the provider',
+    'Create an account when an unknown user signs in through the provider',
     false,
   ),
   oidcTrustEmail: flag(

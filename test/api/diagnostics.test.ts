@@ -100,7 +100,7 @@ test('work that does not get done is reported', async () => {
   await enqueue('actions.run', null, '90 seconds')
   assert.match((await diagnose()).queue!.message, /has waited for 9\d s/)
   await enqueue('dead-letters', 'actions.run', '1 day')
-  assert.match((await diagnose()).dead_letters!.message, /^1 job failed for good/)
+  assert.match((await diagnose()).dead_letters!.message, /^1 job failed permanently/)
   await sql`delete from queue.job`.execute(db)
 })
 
@@ -135,7 +135,7 @@ test('names of servers and hooks are shown only to those who may see them', asyn
   const blind = await diagnose()
   assert.equal(blind.servers!.message, '1 server was unreachable at the last run.')
   assert.match(blind.hooks!.message, /^1 outgoing hook is switched off because the receiver kept failing\.$/)
-  assert.match(blind.deliveries!.message, /1 failure for good in the last day/)
+  assert.match(blind.deliveries!.message, /1 failed permanently in the last day/)
   const member = await createPerson(db, { admin: true })
   await grantRole(db, member.id, 'viewer', { organizationId: tree.organizationId })
   const seeing = await diagnose(member.token)

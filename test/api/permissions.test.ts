@@ -41,7 +41,7 @@ function describeAccess(access: Access): string {
     case 'public':
       return 'public'
     case 'signed-in':
-      if (access.answer) return 'signed in: the same for everybody'
+      if (access.answer) return 'signed in: the same for all callers'
       if (access.requires) return `signed in: requires \`${access.requires}\``
       return access.shows ? `signed in: shows by ${quoted(access.shows)}` : 'signed in: own account'
     case 'instance-admin':

@@ -60,7 +60,7 @@ suite('tokens', () => {
   test('are created once, listed and revoked by name', async () => {
     const { stdout: token, stderr } = await shell.gantry(['tokens', 'create', 'ci', '--scope', 'read', 'run'])
     assert.match(token, /^gty_pat_\w+\n$/)
-    assert.match(stderr, /Shown only now/)
+    assert.match(stderr, /Copy it now; it won't be shown again\./)
     const own = { env: { GANTRY_TOKEN: token.trim() } }
     assert.equal((await shell.gantry(['actions', 'ls'], own)).code, 0)
     const [listed] = await json('tokens', 'ls')

@@ -91,7 +91,7 @@ wait $run; echo "interrupted: $?"
     assert.match(stderr, /gantry logs (\d+) --failed\nRun it again: gantry retry \1$/m)
     assert.match(stderr, /^- #\d+ was canceled/m)
     assert.match(stderr, /There is no pipeline "fien".*\nDid you mean:\n.*fine/)
-    assert.match(stderr, /^Interrupted\. The run goes on; `gantry cancel (\d+)` stops it\.$/m)
+    assert.match(stderr, /^Interrupted\. The run continues; `gantry cancel (\d+)` stops it\.$/m)
     assert.doesNotMatch(stderr, /\n\s+at /)
     const [, id] = /gantry cancel (\d+)/.exec(stderr)!
     assert.equal((await world.show(Number(id))).status, 'in-progress')
@@ -195,7 +195,7 @@ suite('on a terminal', () => {
     await gate.reached()
     terminal.press('ctrl-c')
     assert.equal(await terminal.ended, 130)
-    const [, id] = /The run goes on; `gantry cancel (\d+)` stops it\.$/.exec(
+    const [, id] = /The run continues; `gantry cancel (\d+)` stops it\.$/.exec(
       terminal.shown().replaceAll('\n', ' '),
     )!
     assert.equal((await world.show(Number(id))).status, 'in-progress')
@@ -310,7 +310,7 @@ suite('deploys', () => {
     assert.match(planned.stdout, /activate-new-release\t\(built in\)/)
     const missing = await gantry(['run', 'storefront/deploy', '--ref', 'v1.0', '--wait'])
     assert.equal(missing.code, 1)
-    assert.match(missing.stderr, /"v1\.0" was taken for a tag\. If it is a branch: --ref heads\/v1\.0\n/)
+    assert.match(missing.stderr, /"v1\.0" was read as a tag\. If it is a branch: --ref heads\/v1\.0\n/)
     await repository.tag('v1.0', 'main')
     const first = await json('run', 'storefront/deploy', '--ref', 'v1.0', '--wait')
     await repository.commit({ 'index.html': 'two' })

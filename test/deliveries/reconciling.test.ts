@@ -244,7 +244,7 @@ suite('a final status', () => {
 
 suite('a status that cannot be read back', () => {
   const answers: [string, Parameters<typeof failingAt>[1], RegExp][] = [
-    ['HTML', ANSWER_IS_HTML, /something else/],
+    ['HTML', ANSWER_IS_HTML, /something other than a list/],
     ['2 MB', ANSWER_IS_HUGE, /more than 1 MiB|something else/],
     ['a redirect', answering(301, {}, { location: 'http://169.254.169.254/' }), /has moved/],
     [

@@ -189,13 +189,13 @@ test('a backup of an earlier version is migrated to the current one, and unfinis
   await withClient(old.settings, (client) =>
     takeBackup(client, {
       ...{ path: file, home: '/nowhere', gantryVersion: '0', keys: null, withKey: false },
-      ...{ say: () => {}, signal },
+      ...{ print: () => {}, signal },
     }),
   )
 
   await using backup = await openBackupFile(file, signal)
   const migrations = migrationNames()
-  const input = { backup, home: '/nowhere', migrations, say: () => {}, signal }
+  const input = { backup, home: '/nowhere', migrations, print: () => {}, signal }
   await withClient(fresh.settings, async (client) => {
     const fault = new Error('the disk is full')
     await assert.rejects(
@@ -318,7 +318,10 @@ async function openHome(
   t: TestContext,
   home: string,
 ): Promise<{ db: Database; settings: ConnectionSettings }> {
-  const { settings } = await reachDatabase({ home, databaseUrl: undefined }, { create: false, say: () => {} })
+  const { settings } = await reachDatabase(
+    { home, databaseUrl: undefined },
+    { create: false, print: () => {} },
+  )
   const database = openDatabase(settings, { onIdleError: () => {} })
   later(t, () => database.close())
   return { db: database.db, settings }
@@ -328,7 +331,7 @@ async function openHome(
 async function dumpHome(home: string) {
   await using reached = await reachDatabase(
     { home, databaseUrl: undefined },
-    { create: false, say: () => {} },
+    { create: false, print: () => {} },
   )
   return await withClient(reached.settings, async (client) => {
     const tables: Record<string, string[]> = {}
@@ -352,7 +355,7 @@ async function withClient<Result>(
 async function newestBackup(home: string): Promise<string | null> {
   await using reached = await reachDatabase(
     { home, databaseUrl: undefined },
-    { create: false, say: () => {} },
+    { create: false, print: () => {} },
   )
   return await withClient(reached.settings, async (client) => {
     const { rows } = await client.query<{ made_at: Date }>('select made_at from newest_backup')

@@ -23,7 +23,7 @@ import { until } from '#test/support/until.ts'
 const LOAD_SECONDS = Number(process.env.GANTRY_TEST_LOAD_SECONDS ?? 8)
 /** Longer than jobs wait for their worker. */
 const FROZEN_SECONDS = Math.max(30, 1.5 * LOAD_SECONDS)
-const MOST_MS = 60_000 + LOAD_SECONDS * 6_000
+const MAX_MS = 60_000 + LOAD_SECONDS * 6_000
 /** A heartbeat is due every five seconds. */
 const MISSED_SECONDS = 10
 const LONGEST_PAUSE_SECONDS = 8
@@ -38,7 +38,7 @@ for (const major of ['15', '18']) {
     await delay(LOAD_SECONDS * 1_000)
     await calls.stop()
     const ids = [...calls.actions.values()]
-    await untilEnded(db, MOST_MS)
+    await untilEnded(db, MAX_MS)
     for (const end of endLoops) end()
     const oldest = await oldestHeartbeat()
     t.diagnostic(`${ids.length} runs; the oldest heartbeat was ${oldest.toFixed(1)} s old`)
@@ -52,14 +52,14 @@ for (const major of ['15', '18']) {
     const { db, start, startCalls } = await openBusyEnvironment(t, major)
     const [sleeper] = [await start('worker'), await start('worker')]
     const calls = startCalls(20)
-    await until('runs complete', MOST_MS, () => calls.actions.size > 40)
+    await until('runs complete', MAX_MS, () => calls.actions.size > 40)
     await freezeWithLock(db, sleeper!)
     const frozenAt = await timeOf(db)
     await delay(FROZEN_SECONDS * 1_000)
     const wokenAt = await timeOf(db)
     sleeper!.child.kill('SIGCONT')
     await calls.stop()
-    await untilEnded(db, MOST_MS)
+    await untilEnded(db, MAX_MS)
     const pause = await longestPause(db, frozenAt, wokenAt)
     t.diagnostic(`${calls.actions.size} runs; for ${pause.toFixed(1)} s none completed`)
     assert.ok(pause < LONGEST_PAUSE_SECONDS)
@@ -74,7 +74,7 @@ test('a worker whose machine loses its power or its network holds nobody up for 
   await start('worker', { DATABASE_URL: urlOf(proxy.port) })
   await start('worker')
   const calls = startCalls(20)
-  await until('runs complete', MOST_MS, () => calls.actions.size > 40)
+  await until('runs complete', MAX_MS, () => calls.actions.size > 40)
   proxy.silence({ forNewOnes: true })
   const from = await timeOf(db)
   await delay(FROZEN_SECONDS * 1_000)
@@ -82,7 +82,7 @@ test('a worker whose machine loses its power or its network holds nobody up for 
   await calls.stop()
   t.diagnostic(`${calls.actions.size} runs; for ${pause.toFixed(1)} s none completed`)
   assert.ok(pause < LONGEST_PAUSE_SECONDS)
-  await untilEnded(db, MOST_MS)
+  await untilEnded(db, MAX_MS)
   await assertCompleted(db, [...calls.actions.values()])
 })
 

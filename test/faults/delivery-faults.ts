@@ -10,8 +10,8 @@ import { until } from '#test/support/until.ts'
 import type { openFailingReceiver } from './failing-receiver.ts'
 import { persist, shortenPauses } from './moving-actions.ts'
 
-const MOST_WAITING = 600
-const MOST_MS = 60_000
+const MAX_WAITING = 600
+const MAX_MS = 60_000
 const DRAINED_WITHIN_MS = 180_000
 
 type Receiver = Awaited<ReturnType<typeof openFailingReceiver>>
@@ -70,7 +70,7 @@ export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiv
     await receiver.strikeAfter(afterArrivals, () => worker.child.kill('SIGKILL'))
     await worker.kill()
     // The database may still be at the last statement of a process that has gone, which stores results.
-    await until('its last statements have ended', MOST_MS, async () => (await countStatements()) === 0)
+    await until('its last statements have ended', MAX_MS, async () => (await countStatements()) === 0)
     const leased = await db
       .selectFrom('deliveries')
       .select(['id', sql<string>`leased_until`.as('leased_until')])
@@ -111,7 +111,7 @@ export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiv
     await until('enough has arrived', DRAINED_WITHIN_MS, () => arrivals.length >= afterArrivals)
     const before = await readPostmaster()
     process.kill(before, 'SIGQUIT')
-    await until('another has begun', MOST_MS, async () => (await persist(readPostmaster)) !== before)
+    await until('another has begun', MAX_MS, async () => (await persist(readPostmaster)) !== before)
   }
 
   async function readPostmaster(): Promise<number> {
@@ -124,7 +124,7 @@ export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiv
   async function keepPace(): Promise<void> {
     await persist(() => shortenPauses(db))
     await until('most is on its way', DRAINED_WITHIN_MS, () =>
-      persist(async () => (await countWaiting()) < MOST_WAITING),
+      persist(async () => (await countWaiting()) < MAX_WAITING),
     )
   }
 

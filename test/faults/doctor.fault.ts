@@ -134,7 +134,7 @@ suite('work that does not get done', () => {
     await hookTo('gone')
     await completed(await run(pipelineId))
     await completed(await run(pipelineId))
-    await says('a receiver is gone, and its hook was switched off')
+    await says('a receiver no longer exists, and its hook was switched off')
   })
 
   test('a server that vanished in the middle of a switch', async (t) => {

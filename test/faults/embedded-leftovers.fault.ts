@@ -43,7 +43,7 @@ test('a server that outlived its Gantry is stopped and replaced', async (t) => {
   const home = await preparedHome(t)
   const orphan = await orphanServer(home)
   const notes: string[] = []
-  const { connection } = await start(t, { home, say: (note) => notes.push(note) })
+  const { connection } = await start(t, { home, print: (note) => notes.push(note) })
   assert.deepEqual(notes, [`stopping a PostgreSQL server left over from a killed Gantry (process ${orphan})`])
   assert.equal((await query(connection, 'select 1')).length, 1)
   assert.notEqual(await postmasterOf(home), orphan)
@@ -52,7 +52,7 @@ test('a server that outlived its Gantry is stopped and replaced', async (t) => {
 test('a server killed with -9 is restarted, although a backend of the old one is still busy', async (t) => {
   const home = await preparedHome(t)
   const notes: string[] = []
-  const { connection } = await start(t, { home, say: (note) => notes.push(note) })
+  const { connection } = await start(t, { home, print: (note) => notes.push(note) })
   await query(connection, 'create table survivors as select 42 as answer')
   const busy = assert.rejects(query(connection, 'select count(*) from generate_series(1, 10000000000)'))
   await eventually(async () => {
@@ -71,7 +71,7 @@ test('a server killed with -9 is restarted, although a backend of the old one is
 test('stopping during a restart of the server leaves nothing running', async (t) => {
   const home = await preparedHome(t)
   const { promise: noticed, resolve: notice } = Promise.withResolvers<void>()
-  const server = await start(t, { home, say: () => notice() })
+  const server = await start(t, { home, print: () => notice() })
   process.kill(await postmasterOf(home), 'SIGKILL')
   await noticed
   await server.stop()

@@ -7,11 +7,11 @@ import { until } from '#test/support/until.ts'
 import {
   type KillStage,
   lockOf,
-  MOST_MS,
+  MAX_MS,
   type Parked,
   type Points,
+  REASSIGNED,
   REPEATABLE,
-  TAKEN_OVER,
   waitAt,
 } from './kill-stage.ts'
 
@@ -34,7 +34,7 @@ export function pointsOfDeploys(stage: KillStage): Points {
       release: gate.open,
       async check() {
         await completed(id)
-        assert.match(await logOf(id, 'get-new-release'), TAKEN_OVER)
+        assert.match(await logOf(id, 'get-new-release'), REASSIGNED)
         assert.deepEqual([await gate.entered(), await gate.left()], [2, 1])
         assert.notEqual(await liveRelease(shop.base), first)
         assert.deepEqual(await readdir(join(shop.base, 'current')), ['name'])
@@ -56,7 +56,7 @@ export function pointsOfDeploys(stage: KillStage): Points {
         release: lock.release,
         async check() {
           await completed(id)
-          assert.match(await logOf(id, 'check-app-environment'), TAKEN_OVER)
+          assert.match(await logOf(id, 'check-app-environment'), REASSIGNED)
           assert.equal(await liveFile(shop.base, 'name'), 'check')
         },
       }
@@ -66,7 +66,7 @@ export function pointsOfDeploys(stage: KillStage): Points {
       const shop = await makeShop('unpack', {}, { files: manyFiles() })
       await stage.slowGit.hold(shop.commit)
       const id = await run(shop.pipelineId)
-      const part = await until('some of it is unpacked', MOST_MS, async () => {
+      const part = await until('some of it is unpacked', MAX_MS, async () => {
         const found = (await releasesIn(shop.base)).find((name) => name.endsWith('.part'))
         const files = found ? await readdir(join(shop.base, 'releases', found)) : []
         return files.length > 0 && files.length < FILES && found
@@ -79,7 +79,7 @@ export function pointsOfDeploys(stage: KillStage): Points {
           assert.notEqual(`.${live}.part`, part, 'a release of its own')
           assert.deepEqual(await releasesIn(shop.base), [live], 'nothing half-made is left')
           assert.equal((await readdir(join(shop.base, 'current'))).length, FILES + 1)
-          assert.match(await logOf(id, 'get-new-release'), TAKEN_OVER)
+          assert.match(await logOf(id, 'get-new-release'), REASSIGNED)
         },
       }
     },
@@ -137,7 +137,7 @@ export function pointsOfDeploys(stage: KillStage): Points {
         release: gate.open,
         async check() {
           await completed(id)
-          assert.match(await logOf(id, 'wait'), TAKEN_OVER)
+          assert.match(await logOf(id, 'wait'), REASSIGNED)
           assert.deepEqual([await gate.entered(), await gate.left(), await mark.times()], [2, 1, 1])
           assert.deepEqual(await releasesIn(shop.base), [await liveRelease(shop.base)], 'in the same release')
         },
@@ -181,7 +181,7 @@ export function pointsOfDeploys(stage: KillStage): Points {
           await blocking.query('begin')
           await blocking.query('select from targets where action_id = $1 for update', [id])
           await lock.release()
-          first = await until('it has switched', MOST_MS, async () => liveRelease(shop.base))
+          first = await until('it has switched', MAX_MS, async () => liveRelease(shop.base))
         },
         release: async () => void (await blocking.query('rollback')),
         async check() {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { liveFile } from '#test/support/releases.ts'
 import { until } from '#test/support/until.ts'
-import { type KillStage, MOST_MS, type Points, REPEATABLE, TAKEN_OVER, waitAt } from './kill-stage.ts'
+import { type KillStage, MAX_MS, type Points, REASSIGNED, REPEATABLE, waitAt } from './kill-stage.ts'
 
 export function pointsOfRuns(stage: KillStage): Points {
   const { run, show, completed, endedWith, logOf, makeCustom, makeGate, makeShop, countRuns } = stage
@@ -30,7 +30,7 @@ export function pointsOfRuns(stage: KillStage): Points {
       const { pipelineId } = await makeCustom([waitAt(gate, REPEATABLE), mark.step])
       const [first, second] = [await run(pipelineId), await run(pipelineId)]
       await gate.reached()
-      await until('the second waits', MOST_MS, async () => (await show(second)).status === 'waiting')
+      await until('the second waits', MAX_MS, async () => (await show(second)).status === 'waiting')
       return {
         release: gate.open,
         async check() {
@@ -60,7 +60,7 @@ export function pointsOfRuns(stage: KillStage): Points {
       const occupant = await run(other)
       await gate.reached()
       const id = await run(shop.pipelineId)
-      await until('the first batch is over and the second waits', MOST_MS, async () => {
+      await until('the first batch is over and the second waits', MAX_MS, async () => {
         const { targets } = await show(id)
         return targets[0].status === 'completed' && targets[1].status === 'waiting'
       })
@@ -86,7 +86,7 @@ export function pointsOfRuns(stage: KillStage): Points {
       return {
         async last() {
           await stage.cancel(id)
-          await until('the step was asked to end', MOST_MS, async () => (await asked.times()) > 0)
+          await until('the step was asked to end', MAX_MS, async () => (await asked.times()) > 0)
         },
         async check() {
           await endedWith('FAILED_CANCELLED', id)
@@ -105,7 +105,7 @@ export function pointsOfRuns(stage: KillStage): Points {
         release: gate.open,
         async check() {
           await completed(id)
-          assert.match(await logOf(id, 'wait'), TAKEN_OVER)
+          assert.match(await logOf(id, 'wait'), REASSIGNED)
           assert.deepEqual([await gate.entered(), await gate.left()], [2, 1])
         },
       }

@@ -14,8 +14,8 @@ import { openRunWorld } from '#test/support/run-world.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { until } from '#test/support/until.ts'
 
-export const MOST_MS = 60_000
-export const TAKEN_OVER = /A new attempt starts here\.\n/
+export const MAX_MS = 60_000
+export const REASSIGNED = /A new attempt starts here\.\n/
 export const REPEATABLE = { idempotent: true }
 
 /** A run on its way to its point. */
@@ -105,7 +105,7 @@ export async function openKillStage(t: Parameters<typeof later>[0]) {
   }
 
   async function waitsForLock(actionId: number, stepName: string, lock: string): Promise<void> {
-    await until(`${stepName} waits for the lock`, MOST_MS, async () => {
+    await until(`${stepName} waits for the lock`, MAX_MS, async () => {
       const { current_step } = (await show(actionId)).targets[0]
       return current_step?.name === stepName && processesAt([lock]).filter(isNotOurs).length > 0
     })

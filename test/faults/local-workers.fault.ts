@@ -10,7 +10,7 @@ import { until } from '#test/support/until.ts'
 
 const world = await openRunWorld({ after }, { roles: ['api'] })
 const { db, run, show, completed, cancel } = world
-const MOST_MS = 60_000
+const MAX_MS = 60_000
 const m1 = await world.start('worker', {
   GANTRY_WORKER_NAME: 'm1',
   GANTRY_WORKER_PORT: '0',
@@ -25,7 +25,7 @@ const pipelineOn = async (worker_name: string | null, command = 'true') =>
     .pipelineId
 const reasonOf = async (id: number) => (await show(id)).status_reason_code
 const waitsForWorker = (id: number) =>
-  until('it waits for a worker', MOST_MS, async () => (await reasonOf(id)) === 'WAITING_WORKER')
+  until('it waits for a worker', MAX_MS, async () => (await reasonOf(id)) === 'WAITING_WORKER')
 const workersOf = async () => (await world.ask('GET', '/workers')).body
 const byName = async (name: string) => (await workersOf()).find((one: { name: string }) => one.name === name)
 
@@ -103,8 +103,8 @@ test('a drained worker ends its step and hands over the rest; undrained it takes
   await waitsForWorker(next)
   gate.open()
   const stepsOf = async () => (await show(id)).targets[0].steps.map((step: { status: string }) => step.status)
-  await until('the step ends', MOST_MS, async () => (await stepsOf())[0] === 'completed')
-  await until('nothing runs there', MOST_MS, async () => (await byName('m2')).running_targets === 0)
+  await until('the step ends', MAX_MS, async () => (await stepsOf())[0] === 'completed')
+  await until('nothing runs there', MAX_MS, async () => (await byName('m2')).running_targets === 0)
   assert.deepEqual(await stepsOf(), ['completed', 'pending'])
   assert.equal((await world.ask('DELETE', `/workers/${worker}/drain`)).body.draining, false)
   await completed(id)
@@ -122,7 +122,7 @@ test('what a lost machine was in the middle of is ended by another worker when i
   await sql`update workers set seen_at = now() - interval '1 minute' where name = 'm2'`.execute(db)
   await sql`update queue.job set heartbeat_on = now() - interval '1 hour'
     where name = 'targets.run' and state = 'active'`.execute(db)
-  await until('it waits for its worker', MOST_MS, async () => {
+  await until('it waits for its worker', MAX_MS, async () => {
     const { rows } = await sql`select from queue.job
       where name = 'targets.run' and state < 'active' and group_id = 'm2'`.execute(db)
     return rows.length > 0
@@ -185,7 +185,7 @@ test('each process counts what it did: calls, runs, steps, scheduling passes, de
   assert.ok((await ofWorker('gantry_scheduling_pass_seconds_count')) >= 3)
   assert.ok((await ofWorker('gantry_scheduling_moves_total{kind="action"}')) >= 3)
   await receiver.until(2)
-  await until('both deliveries are counted', MOST_MS, async () => {
+  await until('both deliveries are counted', MAX_MS, async () => {
     const name = 'gantry_delivery_attempts_total{outcome="delivered"}'
     return (await ofWorker(name)) >= 2
   })

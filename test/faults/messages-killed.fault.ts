@@ -13,7 +13,7 @@ import { startSlack } from '#test/support/services/slack.ts'
 import { until, untilLockWait } from '#test/support/until.ts'
 import { ENDS, IN_PROGRESS, moveWave, QUEUED, startPending } from './moving-actions.ts'
 
-const MOST_MS = 30_000
+const MAX_MS = 30_000
 const STARTED = [QUEUED, IN_PROGRESS]
 
 const all = { after }
@@ -205,7 +205,7 @@ function expectRequests() {
   const counts = services.map(({ requests }) => requests.length)
   const next = ({ requests }: Service, index: number) => requests.slice(counts[index])
   return async () => {
-    await until('all requests have arrived', MOST_MS, () =>
+    await until('all requests have arrived', MAX_MS, () =>
       services.every((service, index) => next(service, index).length >= RUNS.length),
     )
     const arrived = services.flatMap(next)
@@ -216,7 +216,7 @@ function expectRequests() {
 
 /** All of them are under way, as far as the database knows. */
 async function untilLeased(): Promise<void> {
-  const { rows } = await until('all are claimed', MOST_MS, async () => {
+  const { rows } = await until('all are claimed', MAX_MS, async () => {
     const found = await sql<{ is_leased: boolean }>`
       select leased_until is not null as is_leased from deliveries where state = 'pending'`.execute(db)
     return found.rows.every(({ is_leased }) => is_leased) && found
@@ -225,7 +225,7 @@ async function untilLeased(): Promise<void> {
 }
 
 async function untilDelivered(): Promise<void> {
-  await until('everything is delivered', MOST_MS, async () => {
+  await until('everything is delivered', MAX_MS, async () => {
     const { rows } = await sql`select from deliveries where state = 'pending' limit 1`.execute(db)
     return rows.length === 0
   })
@@ -254,7 +254,7 @@ async function lockTable(table: string, mode: string) {
 }
 
 async function endLockWaits(): Promise<void> {
-  await until('nothing waits for a lock', MOST_MS, async () => {
+  await until('nothing waits for a lock', MAX_MS, async () => {
     const { rows } = await sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`.execute(db)

@@ -14,7 +14,7 @@ const ACTIONS = 40
 const LIMIT = 50
 /** Long enough that the pause is seen, which ends up to two seconds after it. */
 const WINDOW_MS = 4_000
-const MOST_MS = 30_000
+const MAX_MS = 30_000
 /** What a process may have in flight for a budget. */
 const IN_FLIGHT = 16
 
@@ -46,22 +46,22 @@ suite(`two processes deliver to a service that allows ${LIMIT} requests in a win
         return started
       })
     processes = await Promise.all([world.start('worker'), world.start('worker')])
-    await until('both deliver', MOST_MS, async () => {
+    await until('both deliver', MAX_MS, async () => {
       await start([shaOf(ACTIONS)])
       return processes.every((one) => countSent(one) > 0)
     })
-    await until('nothing is in flight', MOST_MS, async () => (await countPending()) === 0)
+    await until('nothing is in flight', MAX_MS, async () => (await countPending()) === 0)
     sentBefore = processes.map(countSent)
 
     const first = github.requests.length
     github.limitTo(LIMIT, WINDOW_MS)
     const ids = await start(shas)
     await moveWave(db, scope, ids, 'pending', () => [QUEUED, IN_PROGRESS])
-    await until('the limit is reached', MOST_MS, isPausedAndIdle)
+    await until('the limit is reached', MAX_MS, isPausedAndIdle)
     quietFrom = Date.now()
     resetAt = github.requests[first]!.at + WINDOW_MS
     await moveWave(db, scope, ids, 'in-progress', () => [ENDS.completed])
-    await until('everything is delivered', MOST_MS, async () => (await countPending()) === 0)
+    await until('everything is delivered', MAX_MS, async () => (await countPending()) === 0)
     for (const one of processes) assert.equal(await one.stop(), 0)
   })
 

@@ -12,7 +12,7 @@ const world = await openRunWorld(
   { after },
   { roles: ['api'], environment: { GANTRY_DRAIN_SECONDS: '60', GANTRY_STOP_GRACE_MS: '0' } },
 )
-const MOST_MS = 180_000
+const MAX_MS = 180_000
 const MACHINES = ['m1', 'm1', 'm2']
 
 const startWorker = (name: string) => world.start('worker', { GANTRY_WORKER_NAME: name })
@@ -104,7 +104,7 @@ test('all processes restart one after the other under load, and no run fails', a
   assert.ok(started.length > 20, `${started.length} runs`)
   const counted = () =>
     world.db.selectFrom('actions').select(['id', 'status', 'status_reason_code']).where('id', 'in', started)
-  await until('all runs have ended', MOST_MS, async () =>
+  await until('all runs have ended', MAX_MS, async () =>
     (await counted().execute()).every(({ status }) => status === 'completed' || status === 'failed'),
   )
   const failed = (await counted().execute()).filter(({ status }) => status !== 'completed')

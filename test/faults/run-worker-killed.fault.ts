@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { until } from '#test/support/until.ts'
 import { pointsOfDeploys } from './kill-points-of-deploys.ts'
 import { pointsOfRuns } from './kill-points-of-runs.ts'
-import { MOST_MS, openKillStage, type Parked } from './kill-stage.ts'
+import { MAX_MS, openKillStage, type Parked } from './kill-stage.ts'
 
 const stage = await openKillStage({ after })
 const POINTS = { ...pointsOfRuns(stage), ...pointsOfDeploys(stage) }
@@ -51,7 +51,7 @@ suite('the worker is killed with -9', () => {
       (select count(*) from targets, jsonb_array_elements(steps) as step
         where step ->> 'status' not in ('completed', 'failed', 'skipped')) as steps`.execute(stage.db)
     assert.deepEqual(rows[0], { places: 0, actions: 0, targets: 0, steps: 0 })
-    await until('the queue is empty', MOST_MS, async () => {
+    await until('the queue is empty', MAX_MS, async () => {
       const { rows } = await sql`select from queue.job where name in ('actions.run', 'targets.run')`.execute(
         stage.db,
       )

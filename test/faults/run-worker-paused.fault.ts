@@ -19,7 +19,7 @@ const world = await openRunWorld(all, {
 const { db, run, show, completed, endedWith, logOf, makeCustom, makeGate, notes } = world
 const sleeper = await world.start('worker')
 
-const MOST_MS = 60_000
+const MAX_MS = 60_000
 const timesIn = async (file: string) =>
   (await readFile(join(notes, file), 'utf8').catch(() => '')).split('\n').length - 1
 
@@ -50,14 +50,14 @@ suite('a worker that is paused until its runs are reassigned, and resumes', () =
     ids.given = await run(second.pipelineId)
     ids.deploy = await run(shop.pipelineId)
     await Promise.all([repeated, given, early].map((gate) => gate.reached()))
-    await until('something was printed', MOST_MS, async () =>
+    await until('something was printed', MAX_MS, async () =>
       /attempt/.test(await logOf(ids.repeated, 'talk')),
     )
 
     sleeper.child.kill('SIGSTOP')
     // One of its steps ends well meanwhile.
     await given.open()
-    await until('the step has ended', MOST_MS, async () => (await given.left()) === 1)
+    await until('the step has ended', MAX_MS, async () => (await given.left()) === 1)
     await world.start('worker')
     await repeated.reached(2)
     await early.reached(2)
@@ -70,7 +70,7 @@ suite('a worker that is paused until its runs are reassigned, and resumes', () =
     sleeper.child.kill('SIGCONT')
     // Of both attempts that run, one is left.
     for (const gate of [repeated, early]) {
-      await until('the first attempt has ended', MOST_MS, () => attemptsAt(gate.held) === 1)
+      await until('the first attempt has ended', MAX_MS, () => attemptsAt(gate.held) === 1)
     }
     const { lines, ...states } = await stored()
     const { lines: linesBefore, ...statesBefore } = before

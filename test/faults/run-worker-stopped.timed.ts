@@ -6,7 +6,7 @@ import { until } from '#test/support/until.ts'
 
 const world = await openRunWorld({ after }, { roles: ['api'] })
 const { run, show, endedWith, completed, logOf, makeCustom, makeGate } = world
-const MOST_MS = 60_000
+const MAX_MS = 60_000
 
 test('a stop completes in time although steps ignore it: one fails, one continues elsewhere', async () => {
   const worker = await world.start('worker')
@@ -18,7 +18,7 @@ test('a stop completes in time although steps ignore it: one fails, one continue
   ]
   const ids = { given: await run(given.pipelineId), repeated: await run(repeated.pipelineId) }
   await gate.reached()
-  await until('both run', MOST_MS, async () => /deaf/.test(await logOf(ids.given, 'deaf')))
+  await until('both run', MAX_MS, async () => /deaf/.test(await logOf(ids.given, 'deaf')))
 
   const askedAt = performance.now()
   assert.equal(await worker.stop(), 0)

@@ -12,7 +12,7 @@ import type { GantryProcess } from '#test/support/process.ts'
 const MINUTES = Number(process.env.GANTRY_TEST_SOAK_MINUTES ?? 30)
 const CALLS_PER_SECOND = 20
 const MINUTE_MS = 60_000
-const MOST_MS = 900_000
+const MAX_MS = 900_000
 
 type World = Awaited<ReturnType<typeof openBusyEnvironment>>
 type Stage = { world: World; apis: GantryProcess[]; workers: GantryProcess[] }
@@ -87,7 +87,7 @@ test(`${MINUTES} minutes with a fault in each`, async (t) => {
   }
   await calls.stop()
   const stoppedAt = performance.now()
-  await untilEnded(world.db, MOST_MS).finally(() => report(t, stage, calls))
+  await untilEnded(world.db, MAX_MS).finally(() => report(t, stage, calls))
   t.diagnostic(
     `all runs had ended ${Math.round((performance.now() - stoppedAt) / 1_000)} s after the last call`,
   )

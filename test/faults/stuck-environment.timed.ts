@@ -16,14 +16,14 @@ import { later } from '#test/support/later.ts'
 import { until } from '#test/support/until.ts'
 
 const ANSWERED_MS = 6_000
-const MOST_MS = 120_000
+const MAX_MS = 120_000
 const SOON_MS = 15_000
 
 type World = Awaited<ReturnType<typeof openBusyEnvironment>>
 
 /** A hook of an environment of its own. */
 async function makeHook(world: World, pipeline: object = {}) {
-  const made = await world.makeCustom([{ name: 'say', command: 'echo hello' }], {
+  const made = await world.makeCustom([{ name: 'print', command: 'echo hello' }], {
     ...UNLIMITED,
     pipeline: { ...UNLIMITED.pipeline, ...pipeline },
   })
@@ -57,7 +57,7 @@ async function openSession(t: TestContext, settings: World['settings']): Promise
 }
 
 async function allComplete({ db }: World): Promise<void> {
-  await untilEnded(db, MOST_MS)
+  await untilEnded(db, MAX_MS)
   const others = await db.selectFrom('actions').select('id').where('status', '!=', 'completed').execute()
   assert.deepEqual(others, [])
 }
@@ -75,7 +75,7 @@ suite('an environment is held up', () => {
     ])
     // More than a worker has connections.
     const calls = world.startCalls(40)
-    await until('many runs wait', MOST_MS, () => calls.actions.size > 120)
+    await until('many runs wait', MAX_MS, () => calls.actions.size > 120)
     const began = performance.now()
     const id = await world.fire(other)
     await world.completed(id)
@@ -132,7 +132,7 @@ suite('an environment is held up', () => {
     frozen.child.kill('SIGCONT')
     await sending
     assert.equal(await callOnce(frozen.url!, hook), 202)
-    await untilEnded(db, MOST_MS)
+    await untilEnded(db, MAX_MS)
   })
 })
 
@@ -143,7 +143,7 @@ suite('connections are short', () => {
     const api = await world.start('api', { GANTRY_DATABASE_CONNECTIONS: '2' })
     const hook = await makeHook(world)
     const calls = world.startCalls(20)
-    await until('many runs wait', MOST_MS, () => calls.actions.size > 60)
+    await until('many runs wait', MAX_MS, () => calls.actions.size > 60)
     for (let n = 0; n < 10; n += 1) {
       assert.equal(await callOnce(api.url!, hook), 202)
       assert.equal((await fetch(`${api.url}/readyz`)).status, 200)

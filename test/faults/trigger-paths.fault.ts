@@ -113,10 +113,7 @@ test('where nothing can be compared, the run starts and says why', async (t) => 
     .set({ commit_sha: 'f'.repeat(40), release_name: 'gone' })
     .execute()
   const gone = await completed(await fire(hook))
-  assert.match(
-    await whyStarted(gone),
-    /^The files changed since release gone are not known\. The run starts\./,
-  )
+  assert.match(await whyStarted(gone), /^The files changed since release gone are unknown\. The run starts\./)
   await repository.git(['update-ref', '-d', 'refs/heads/main'])
   const absent = await endedWith('FAILED_SOURCE', await fire(hook))
   assert.match(await whyStarted(absent), /^The source could not be fetched\. The run starts\./)

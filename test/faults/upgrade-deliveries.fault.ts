@@ -12,7 +12,7 @@ import { openRunWorld } from '#test/support/run-world.ts'
 import { until } from '#test/support/until.ts'
 import { provideBefore } from './release-before.ts'
 
-const MOST_MS = 30_000
+const MAX_MS = 30_000
 const HOOKS = {
   whole: {},
   templates: {
@@ -60,7 +60,7 @@ suite('outgoing hooks of 0.1.0 after the upgrade', () => {
     await makeHooks()
     receiver.behave(({ url }, response) => response.writeHead(url!.endsWith('waiting') ? 503 : 200).end())
     await world.completed(await world.run(pipelineId))
-    await until('every end was tried', MOST_MS, async () => {
+    await until('every end was tried', MAX_MS, async () => {
       const { rows } = await sql`select from deliveries where leased_until is not null
         or (state = 'pending' and (attempts = 0 or not is_final))`.execute(db)
       return rows.length === 0
@@ -74,7 +74,7 @@ suite('outgoing hooks of 0.1.0 after the upgrade', () => {
   test('what waited is sent once, as it was tried before, byte by byte', async () => {
     assert.equal(await countPending(), Object.keys(HOOKS).length)
     await sql`update deliveries set due_at = now() where state = 'pending'`.execute(db)
-    await until('everything is delivered', MOST_MS, async () => (await countPending()) === 0)
+    await until('everything is delivered', MAX_MS, async () => (await countPending()) === 0)
     const sent = receiver.arrivals.slice(fromBefore.length)
     assert.equal(sent.length, Object.keys(HOOKS).length, 'nothing that has ended is sent again')
     for (const arrival of sent) assertSame(arrival, lastOf(fromBefore, arrival.path))
@@ -110,7 +110,7 @@ suite('outgoing hooks of 0.1.0 after the upgrade', () => {
         .filter(({ path }) => path === templated)
         .map(({ method, headers, body }) => [method, headers['x-run']!.replace(`run ${id} `, 'run '), body])
     const expected = linesOf(fromBefore, 1)
-    await until('all have arrived', MOST_MS, () => {
+    await until('all have arrived', MAX_MS, () => {
       const lines = linesOf(receiver.arrivals.slice(known), started.body.id)
       return lines.length >= expected.length
     })

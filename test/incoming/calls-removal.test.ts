@@ -84,7 +84,7 @@ test('a run of a pipeline that is another by now is not started', async () => {
   const { rows } = await sql<Start>`select * from actions where id = ${actionId}`.execute(db)
   const start = (more: Partial<Start>) =>
     db.transaction().execute((trx) => startActions(trx, [{ ...rows[0]!, plan: 0, ...more }], []))
-  const gone = /names a pipeline, a hook or a server that is gone/
+  const gone = /names a pipeline, a hook or a server that no longer exists/
   await assert.rejects(start({ type: 'restart', deployment: null }), gone)
   await assert.rejects(start({ environment_id: at.environmentId + 1_000 }), gone)
   await assert.rejects(start({ hook_id: '00000000-0000-4000-8000-000000000000' }), gone)

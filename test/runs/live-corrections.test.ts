@@ -251,7 +251,7 @@ suite('while it is unknown', () => {
     await world.endedWith('FAILED', id)
     assert.match(
       await logOf(id, 'check-app-environment'),
-      /^What is live on one of the servers is not known\. The run starts\.\n/,
+      /^The live release of one of the servers is unknown\. The run starts\.\n/,
     )
     await serves(shop, shop.runs[1]!.release)
     await shop.check(({ state }) => state === 'known')

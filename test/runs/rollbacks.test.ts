@@ -150,7 +150,7 @@ suite('a rollback', () => {
     await db.transaction().execute((trx) => storeUnknown(trx, disk, unknown))
     for (const more of [{}, { rollback_from: second }]) {
       const { message } = await refused(back(more), 409, 'live_unknown')
-      assert.match(message, /^It is not known what is live on web-2, /)
+      assert.match(message, /^The live release on web-2 is unknown, /)
     }
     for (const digit of ['1', '2'])
       assert.equal(await destination(back({ release_name: name(digit) }), at), name(digit))

@@ -105,7 +105,7 @@ async function createHook(cli: Cli, options: Options): Promise<void> {
   for (const line of instructionsFor(entry, { ...fields, url, secret })) cli.screen.note(line)
   if (ownSecret && fields.secret === undefined)
     cli.screen.note(`Then enter the secret that it shows: gantry hook secret ${created.id}`)
-  else if (secret !== null && !ownSecret) cli.screen.note('The secret is shown only now.')
+  else if (secret !== null && !ownSecret) cli.screen.note("Copy the secret now; it won't be shown again.")
 }
 
 const isReceiver = (entry: Entry): entry is Receiver => 'credential_provider' in entry
@@ -203,7 +203,7 @@ async function chooseCredential(
       ),
     )
   throw usage(
-    `The credential of the application does not fit: ${name} needs one of its own.`,
+    `The credential of the application does not fit: ${name} needs a dedicated credential.`,
     fitting.length > 0
       ? `Name it with --credential: ${fitting.map((one) => one.name).join(', ')}.`
       : `Add a credential of ${name} with a token in the dashboard, or with \`gantry apply\`; then name it with --credential.`,

@@ -103,7 +103,7 @@ export const hook: Register = (program) => {
             : await gantry.post('/hooks/outgoing/{hook_id}/rotate-secret', init)
         if (options.json) return screen.json(rotated)
         screen.print(rotated.secret ?? '')
-        screen.note(`The new secret of ${path}, shown only now.`)
+        screen.note(`The new secret of ${path}. Copy it now; it won't be shown again.`)
         screen.note(
           overlap_seconds === 0
             ? 'The old one is no longer valid.'
@@ -121,7 +121,7 @@ export const hook: Register = (program) => {
         const { gantry } = await cli.connect()
         const { id, direction, path } = await findHook(gantry, given)
         if (direction === 'outgoing')
-          throw usage('Gantry makes the secrets of outgoing hooks.', 'See `gantry hook rotate`.')
+          throw usage('Gantry generates the secrets of outgoing hooks.', 'See `gantry hook rotate`.')
         const value = cli.screen.isInteractive ? await askSecret(`Secret of ${path}`) : await readInput()
         const params = { path: { hook_id: id } }
         await gantry.put('/hooks/incoming/{hook_id}', { params, body: { secret: value.trim() } })

@@ -187,5 +187,5 @@ async function chooseHook(
 
 function chooseSender(senders: readonly Sender[], detected: string): Promise<string> {
   const choices: Choice[] = senders.map(({ code, name }) => ({ value: code, label: name }))
-  return choose('What starts a deploy', [...choices, { value: 'none', label: 'Nothing: by hand' }], detected)
+  return choose('What starts a deploy', [...choices, { value: 'none', label: 'Manual only' }], detected)
 }

@@ -52,7 +52,7 @@ export const listen: Register = (program) => {
           screen.note(`${path} was removed.`)
         } catch (error) {
           if (!signal.aborted) throw error
-          screen.note(`Stopped. ${path} goes on notifying its own receiver: nothing is lost.`)
+          screen.note(`Stopped. ${path} continues to notify its receiver; no delivery is lost.`)
           throw new Interrupted()
         }
       }),

@@ -123,7 +123,7 @@ async function checkIsGantry(url: string): Promise<void> {
 }
 
 const notGantry = (url: string) =>
-  new Failure(`What responds at ${url} is not Gantry.`, {
+  new Failure(`Not a Gantry server: ${url}`, {
     exit: EXIT.unreachable,
     hint: 'Check the address.',
   })

@@ -30,7 +30,7 @@ export const members: Register = (program) => {
             text: ({ grants }) => [...new Set(grants.map(({ role_name }) => role_name))].join(', '),
           },
         ],
-        'No members that you may see.',
+        'No members that you can view.',
       )
     }),
   )

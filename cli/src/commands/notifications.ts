@@ -15,7 +15,7 @@ export const notifications: Register = (program) => {
   )
   examples(
     command,
-    ['gantry notifications 42', 'whether everybody knows how run #42 ended'],
+    ['gantry notifications 42', 'whether all receivers got the result of run #42'],
     [
       'gantry notifications 42 --json | jq \'.[] | select(.state != "delivered")\'',
       'what is not delivered, with the reason',

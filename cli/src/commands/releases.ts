@@ -65,7 +65,7 @@ function releaseOf({ state, release_name, last_known, candidate }: LiveRelease):
 
 const UNKNOWN: Record<NonNullable<LiveRelease['contains_reason']>, string> = {
   nothing_live: 'no: nothing is live',
-  live_unknown: 'unknown: what is live there is not known',
+  live_unknown: 'unknown live release',
   unknown_commit: 'unknown: no deploy has fetched this commit',
   ambiguous_commit: 'unknown: several commits begin like this',
   unknown_live_commit: 'unknown: the live commit is not in the mirror',
@@ -118,7 +118,7 @@ export const releases: Register = (program) => {
   examples(
     command,
     ['gantry releases shop/production/web', 'what is on the servers'],
-    ['gantry rollback web --to 20261115080000-1a2b3c4d', 'go back to one of them'],
+    ['gantry rollback web --to 20261115080000-1a2b3c4d', 'roll back to one of them'],
   )
 }
 

@@ -7,7 +7,7 @@ import { Failure } from '../ending.ts'
 import { EXIT } from '../exit-codes.ts'
 import { findPipeline, newestAction } from '../runs/find.ts'
 import type { RunRequest } from '../runs/input.ts'
-import { addUntilOptions, seeThrough, type UntilOptions } from '../runs/until-end.ts'
+import { addUntilOptions, type UntilOptions, waitForRun } from '../runs/until-end.ts'
 import { cut, oneLine } from '../table.ts'
 
 type Rollback = NonNullable<components['schemas']['RunPlan']['rollback']>
@@ -16,7 +16,7 @@ type Options = UntilOptions & { to?: string; comment?: string; yes?: true }
 export const rollback: Register = (program) => {
   const command = program
     .command('rollback')
-    .description('undo the newest deploy: make the release before it live again, or another one; asks first')
+    .description('roll back to the previous release, or to the one you name; asks first')
     .argument('<pipeline>', 'a deploy pipeline, or an application that has only one')
     .option(
       '--to <release>',
@@ -62,7 +62,7 @@ async function rollBack(cli: Cli, gantry: Gantry, pipelineId: number, options: O
     ...(planned && { release_name: planned.to.release_name }),
     ...(comment !== undefined && { trigger_comment: comment }),
   }
-  await seeThrough(cli, gantry, await gantry.post('/pipelines/{id}/actions', { params, body }), options)
+  await waitForRun(cli, gantry, await gantry.post('/pipelines/{id}/actions', { params, body }), options)
 }
 
 /** To a release that is named, whatever is live; otherwise it undoes the newest deploy that ran to an end. */

@@ -6,7 +6,7 @@ import { printDetails } from '../details.ts'
 import { printComparisons } from '../runs/changes.ts'
 import { ACTION, findActionId, findPipeline } from '../runs/find.ts'
 import { type RunOptions, toRequest } from '../runs/input.ts'
-import { addUntilOptions, seeThrough, type UntilOptions } from '../runs/until-end.ts'
+import { addUntilOptions, type UntilOptions, waitForRun } from '../runs/until-end.ts'
 import { printTable } from '../table.ts'
 
 const PIPELINE = 'a pipeline such as shop/production/web/deploy, or an application that has only one'
@@ -40,12 +40,12 @@ export const runPipeline: Register = (program) => {
         params: { path: { id: pipeline.id } },
         body,
       })
-      await seeThrough(cli, gantry, started, options)
+      await waitForRun(cli, gantry, started, options)
     }),
   )
   examples(
     command,
-    ['gantry run shop/production/web --watch', 'deploy the default branch and see how it goes'],
+    ['gantry run shop/production/web --watch', 'deploy the default branch and watch it'],
     [
       'gantry run web --ref v2.1.0 --server web-1 --wait',
       'a tag, on one server; exits with 0 when it has completed',
@@ -64,7 +64,7 @@ export const retry: Register = (program) => {
       const { gantry } = await cli.connect()
       const id = await findActionId(gantry, given)
       const started = await gantry.post('/actions/{id}/retry', { params: { path: { id } } })
-      await seeThrough(cli, gantry, started, options)
+      await waitForRun(cli, gantry, started, options)
     }),
   )
 }

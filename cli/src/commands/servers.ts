@@ -42,7 +42,7 @@ export const servers: Register = (program) => {
         ['Host key', server.host_key_fingerprint],
         ['Root', server.root_directory],
         ['Worker', server.worker_name],
-        ['Runs at once', String(server.max_parallel_actions)],
+        ['Max concurrent runs', String(server.max_parallel_actions)],
       ])
     }),
   )

@@ -73,7 +73,7 @@ export const status: Register = (program) => {
           'Nothing: everything was delivered.',
         )
         if (workers.alive === 0)
-          screen.note('No worker is alive: nothing runs until one starts. `gantry doctor` says more.')
+          screen.note('No worker is online: nothing runs until one starts. `gantry doctor` says more.')
       }),
     )
 }

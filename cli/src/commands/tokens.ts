@@ -55,13 +55,13 @@ export const tokens: Register = (program) => {
         const token = await gantry.post('/users/personal-access-tokens', { body })
         if (json) return screen.json(token)
         screen.print(token.token)
-        screen.note(`Shown only now. It expires on ${token.expires_at?.slice(0, 10)}.`)
+        screen.note(`Copy it now; it won't be shown again. It expires on ${token.expires_at?.slice(0, 10)}.`)
       }),
     )
   examples(create, ['gantry tokens create ci --scope read run', 'for a CI job that deploys'])
   group
     .command('revoke')
-    .description('revoke a token; it stops working at once')
+    .description('revoke a token; it stops working immediately')
     .argument('<token>', "its name, or its id as '#7'")
     .action(
       run(async ({ connect, screen }, given: string) => {

@@ -76,7 +76,7 @@ export const variables: Register = (program) => {
     )
   examples(
     set,
-    ['gantry variables set shop/production/web NODE_ENV=production', 'shown to everybody who may edit'],
+    ['gantry variables set shop/production/web NODE_ENV=production', 'shown to everyone who can edit'],
     ['gantry variables set web DATABASE_PASSWORD --hidden', 'asks for the value'],
     ['gantry variables set web --hidden --env-file .env', 'everything in a file'],
   )
@@ -129,7 +129,7 @@ async function collectValues(
     const name = at === -1 ? text : text.slice(0, at)
     if (at !== -1 && hidden)
       throw usage(
-        `The value of ${name} stands in the history of your shell and in lists of processes.`,
+        `The value of ${name} is visible in your shell history and in process lists.`,
         `Leave it out: \`gantry variables set … ${name} --hidden\` asks for it, or takes it from stdin.`,
       )
     const value = at === -1 ? file?.get(name) : text.slice(at + 1)

@@ -9,9 +9,9 @@ import { awaitEnd } from '../runs/until-end.ts'
 export const watch: Register = (program) => {
   const command = program
     .command('watch')
-    .description('show the progress of a run until it has ended')
+    .description('show the progress of a run until it finishes')
     .argument('[action]', `${ACTION}; by default the newest one that is running`)
-    .option('--json', 'print the run as JSON when it has ended')
+    .option('--json', 'print the run as JSON when it finishes')
     .action(
       run(async (cli, given: string | undefined, { json }: { json?: true }) => {
         const { gantry } = await cli.connect()
@@ -27,7 +27,7 @@ export const logs: Register = (program) => {
     .command('logs')
     .description('print the logs of a run')
     .argument('<action>', ACTION)
-    .option('-f, --follow', 'keep printing until the run has ended')
+    .option('-f, --follow', 'keep printing until the run finishes')
     .option('--step <name>', 'only this step')
     .option('--server <name>', 'only this server')
     .option('--failed', 'only steps that failed')

@@ -28,7 +28,7 @@ export async function printNewHooks(
       ['  URL', url],
       ['  Secret', secret],
     ])
-    if (secret !== null) screen.note('  The secret is shown only now.')
+    if (secret !== null) screen.note("  Copy the secret now; it won't be shown again.")
     const sender = url === null ? undefined : senderOf(change, senders)
     if (sender) {
       screen.note(`  At ${sender.name}:`)

@@ -39,7 +39,7 @@ function printComparison(screen: Screen, comparison: ReleaseComparison): void {
 export function headline({ servers, from, to }: ReleaseComparison): string {
   const names = servers.map(({ name }) => oneLine(name)).join(', ')
   const before = from === null ? 'nothing' : (from.commit_sha?.slice(0, 8) ?? oneLine(from.release_name))
-  return `${names}: ${before} → ${to.commit_sha?.slice(0, 8) ?? 'not known yet'}`
+  return `${names}: ${before} → ${to.commit_sha?.slice(0, 8) ?? 'unknown'}`
 }
 
 const COMMITS: Column<Commits['items'][number]>[] = [

@@ -80,7 +80,7 @@ function hintsFor({ id, status_reason_code, action_data }: Action, hasLog: boole
   return [
     ...(status_reason_code === 'FAILED_SOURCE' && isNameOfRef && source_ref
       ? [
-          `"${oneLine(source_ref)}" was taken for a ${source_type}. If it is a ${source_type === 'branch' ? 'tag' : 'branch'}: --ref ${other}/${oneLine(source_ref)}`,
+          `"${oneLine(source_ref)}" was read as a ${source_type}. If it is a ${source_type === 'branch' ? 'tag' : 'branch'}: --ref ${other}/${oneLine(source_ref)}`,
         ]
       : []),
     ...(hasLog ? [`See the whole log: gantry logs ${id} --failed`] : []),

@@ -13,13 +13,13 @@ export type UntilOptions = { watch?: true; wait?: true; json?: true }
 /** The options of every command that starts a run. */
 export function addUntilOptions(command: Command): Command {
   return command
-    .addOption(new Option('--watch', 'show its progress until it has ended').conflicts('wait'))
-    .addOption(new Option('--wait', 'wait until it has ended; the exit code says how'))
+    .addOption(new Option('--watch', 'show its progress until it finishes').conflicts('wait'))
+    .addOption(new Option('--wait', 'wait until it finishes; the exit code says how it ended'))
     .option('--json', 'print the run as JSON')
 }
 
 /** Says which run has started; with --watch or --wait also how it ends, which decides the exit code. */
-export async function seeThrough(
+export async function waitForRun(
   cli: Cli,
   gantry: Gantry,
   started: Action,
@@ -48,7 +48,7 @@ export async function awaitEnd(
       : await followRun(cli, gantry, action, { write, isLive: !json })
   } catch (error) {
     if (signal.aborted) {
-      screen.note(`Interrupted. The run goes on; \`gantry cancel ${action.id}\` stops it.`)
+      screen.note(`Interrupted. The run continues; \`gantry cancel ${action.id}\` stops it.`)
       throw new Interrupted()
     }
     screen.note(`#${action.id} may still be running: \`gantry watch ${action.id}\` follows it.`)

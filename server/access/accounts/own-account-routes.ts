@@ -117,7 +117,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
   app.delete(
     '/users/me/sessions/:id',
     operation(signedIn, 'endSession', 'End a session', {
-      description: 'Its tokens and event streams end at once.',
+      description: 'Its tokens and event streams end immediately.',
       params: t.Exactly({ id: t.Id }),
       response: { 204: t.Null(), ...t.errorResponses(401, 404, 422) },
     }),

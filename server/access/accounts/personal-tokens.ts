@@ -50,7 +50,7 @@ export async function issuePersonalToken(trx: Transaction, userId: number, actor
   return { ...row, name: values.name, token }
 }
 
-const ENDED: HttpProblem = { kind: 'forbidden', reason: 'Your session or token was ended meanwhile.' }
+const ENDED: HttpProblem = { kind: 'forbidden', reason: 'Your session or token was revoked.' }
 
 type Holder = { id: number; token: { id: number } }
 

@@ -109,7 +109,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = asy
   app.delete(
     '/session',
     operation(withTokens('any', signedIn), 'closeSession', 'Sign out', {
-      description: 'Ends the session at once, including its event streams, and clears the cookie.',
+      description: 'Ends the session immediately, including its event streams, and clears the cookie.',
       response: { 204: t.Null(), ...t.errorResponses(401, 403) },
     }),
     async (request, reply) => {

@@ -61,7 +61,7 @@ export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, dep
     '/users/:id',
     operation(instanceAdmin, 'changeUser', 'Activate or deactivate a user', {
       description:
-        'Deactivating signs the user out at once, event streams included. Their personal access tokens and links are rejected until the account is activated again. One instance administrator must remain active.',
+        'Deactivating signs the user out immediately, event streams included. Their personal access tokens and links are rejected until the account is activated again. One instance administrator must remain active.',
       params: t.Exactly({ id: t.Id }),
       body: t.Exactly({
         active: t.Flag('Whether the user may sign in and use tokens.'),

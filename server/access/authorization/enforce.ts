@@ -150,7 +150,7 @@ export function enforceAccess(
     else if (access.kind !== 'public') request.caller = await authenticate(usual, request)
     else if (access.caller) request.caller = await authenticateIfSignedIn(usual, request)
     if (access.kind === 'instance-admin' && !request.caller?.is_instance_admin)
-      throw forbidden('Only instance administrators may do this.')
+      throw forbidden('Only instance administrators can do this.')
     if (access.kind === 'permissions')
       request.scope = await authorize(db, callerOf(request), access, request.params)
     rejectLimitedToken(request, access)

@@ -15,7 +15,7 @@ const LIFE = sql<string>`now() + interval '2 minutes'`
 /** Approvals of one person that no command line has used yet. */
 const MAX_OPEN = 20
 
-const ENDED: HttpProblem = { kind: 'forbidden', reason: 'Your session was ended meanwhile.' }
+const ENDED: HttpProblem = { kind: 'forbidden', reason: 'Your session was revoked.' }
 
 type Authorization = { kind: 'done'; code: string; expires_at: string }
 

@@ -31,7 +31,7 @@ export type Connections = {
 /** A hook that is alone gets three quarters of them, no fewer than the deliveries that are sent to it at the same time. */
 const CONNECTIONS_PER_ORIGIN = 86
 /** With one each for those that would have to wait for connections that others hold. */
-const MOST_CONNECTIONS_PER_ORIGIN = 128
+const MAX_CONNECTIONS_PER_ORIGIN = 128
 const IDLE_MS = 10_000
 const MAX_HEADER_BYTES = 16 * 1024
 /** While another address is left to try, one that does not answer is abandoned soon. */
@@ -88,7 +88,7 @@ export function openConnections(options: { guard: AddressGuard; verifySsl: boole
   }
 
   const agent = new Agent({
-    connections: MOST_CONNECTIONS_PER_ORIGIN,
+    connections: MAX_CONNECTIONS_PER_ORIGIN,
     pipelining: 1,
     allowH2: false,
     keepAliveTimeout: IDLE_MS,
@@ -112,7 +112,7 @@ export function openConnections(options: { guard: AddressGuard; verifySsl: boole
         },
       }),
   })
-  const slots = createFairSlots({ shared: CONNECTIONS_PER_ORIGIN, most: MOST_CONNECTIONS_PER_ORIGIN })
+  const slots = createFairSlots({ shared: CONNECTIONS_PER_ORIGIN, most: MAX_CONNECTIONS_PER_ORIGIN })
   return {
     dispatch(request, sharer, handler) {
       slots.enter(request.origin, sharer, () => {

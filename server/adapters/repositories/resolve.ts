@@ -180,7 +180,7 @@ async function fetchAndFind(work: Resolution, fetch: Fetch): Promise<Resolved> {
 /** It has left all branches, and this mirror is too new to have it: most hosts still serve it. */
 async function fetchByHash(work: Resolution, fetch: Fetch, absent: Resolved): Promise<Resolved | undefined> {
   const { ref } = work.request.source
-  fetch.onLine(`The commit ${ref.slice(0, 8)} is on no branch any more: requesting it by its hash`)
+  fetch.onLine(`The commit ${ref.slice(0, 8)} is no longer on a branch: requesting it by its hash`)
   const failure = await fetchInto(work.mirror.repository, fetch, [ref.toLowerCase()])
   return failure ? absent : findInMirror(work)
 }

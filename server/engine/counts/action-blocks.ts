@@ -153,7 +153,7 @@ export async function findBounds(
 }
 
 /** A longer range is not worth reading. */
-const MOST_NARROWED = 2 * BLOCK
+const MAX_NARROWED = 2 * BLOCK
 
 /**
  * Finds where exactly the requested time begins and ends in the blocks that it shares with another time: reading them once
@@ -167,7 +167,7 @@ async function narrow(
   const older = { from, upTo: inside.from - 1 }
   const newer = { from: inside.upTo + 1, upTo }
   const ids = ({ from: first, upTo: last }: IdRange) =>
-    last - first < MOST_NARROWED ? sql`id >= ${first}::bigint and id <= ${last}::bigint` : sql`false`
+    last - first < MAX_NARROWED ? sql`id >= ${first}::bigint and id <= ${last}::bigint` : sql`false`
   const { rows } = await sql<Record<'first' | 'last_before' | 'last' | 'first_after', number | null>>`
     select older.*, newer.* from (
       select min(id) filter (where created_at >= ${after}) as first, max(id) filter (where created_at < ${after}) as last_before

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { unheardCommit, withQueryTimeout } from '#platform/database/client.ts'
+import { commitOutcomeUnknown, withQueryTimeout } from '#platform/database/client.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { Session } from '#platform/database/session.ts'
@@ -24,7 +24,7 @@ export async function lookUpCalls(
   error: unknown,
   began: number,
 ): Promise<StoredCall[]> {
-  const session = unheardCommit(error)
+  const session = commitOutcomeUnknown(error)
   if (!session) throw error
   const deadline = began + ANSWER_WITHIN_MS
   do {

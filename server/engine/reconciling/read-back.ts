@@ -58,7 +58,7 @@ export async function readBack(
 
 const TOO_SLOW = 'There are many statuses of this commit, and reading them takes too long.'
 const NO_BUDGET =
-  'There are many statuses of this commit, and the rate limit does not allow to read them all.'
+  'There are many statuses of this commit, and the rate limit does not allow reading them all.'
 
 async function ask(
   { db, sender, signal }: Deps,

@@ -98,7 +98,7 @@ export function readPage(
   if (status !== 200) return unreadable(explain(name, status), status >= 500 || status === 408)
   if (body.length >= MAX_ANSWER_BYTES) return unreadable(`${name} sent more than 1 MiB.`)
   const entries = readEntries(body)
-  if (!entries) return unreadable(`${name} sent something else than a list of statuses.`)
+  if (!entries) return unreadable(`${name} sent something other than a list of statuses.`)
   return {
     kind: 'page',
     statuses: entries.filter((entry) => isSame(sent, entry[context])),

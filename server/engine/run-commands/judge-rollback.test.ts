@@ -63,7 +63,7 @@ test('a server of which it is not known what it serves needs the name of the rel
     for (const releases of [[], [NEW]])
       assert.deepEqual(problemOf({ rollback_from }, releases, unknown), [
         'live_unknown',
-        'It is not known what is live on web-9, so there is no release before it. Name the release to roll back to, or wait until Gantry has reached the server.',
+        'The live release on web-9 is unknown, so there is no release before it. Name the release to roll back to, or wait until Gantry has reached the server.',
       ])
   for (const rollback_from of [undefined, 42, 7])
     assert.deepEqual(judgeRollback({ rollback_from, release_name: 'any' }, [NEW], unknown), {

@@ -13,7 +13,7 @@ export function judgeRollback(
 ): RollbackStart {
   if (unknown.length > 0) {
     if (release_name !== undefined) return { kind: 'start', from: null }
-    const reason = `It is not known what is live on ${namesOf(unknown)}, so there is no release before it. Name the release to roll back to, or wait until Gantry has reached the server.`
+    const reason = `The live release on ${namesOf(unknown)} is unknown, so there is no release before it. Name the release to roll back to, or wait until Gantry has reached the server.`
     return { kind: 'conflict', code: 'live_unknown', reason }
   }
   const isLive = releases.some(({ actionIds }) => actionIds.includes(rollback_from!))

@@ -22,7 +22,7 @@ export const runBody = t.Exactly(
         minLength: 1,
         maxLength: 64,
         description:
-          'For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or it is not known what is live on one of them.',
+          'For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or the live release of one of them is unknown.',
       }),
       rollback_from: t.described(
         t.Id,
@@ -62,7 +62,7 @@ const source = {
 
 const rollbackReleaseSchema = t.namedObject('RollbackRelease', {
   release_name: t.Text('The name of the release.'),
-  commit_hash: t.TextOrNull('The full hash of its commit; null when it is not known.'),
+  commit_hash: t.TextOrNull('The full hash of its commit; null if unknown.'),
   commit_message: t.TextOrNull(
     'The commit message; null when unknown, and for callers without `action:view`.',
   ),
@@ -75,7 +75,7 @@ const rollbackReleaseSchema = t.namedObject('RollbackRelease', {
 const rollbackSchema = t.namedObject('PlannedRollback', {
   from: t.described(
     t.refOrNull(rollbackReleaseSchema),
-    'What is live on the servers; null when they have different live releases, or it is not known what one of them serves.',
+    'What is live on the servers; null when they have different live releases, or that of one of them is unknown.',
   ),
   to: t.described(t.ref(rollbackReleaseSchema), 'What would be live instead.'),
 })
@@ -119,7 +119,7 @@ export const runPlanSchema = t.namedObject('RunPlan', {
     type: ['array', 'null'],
     items: t.ref(releaseComparisonSchema),
     description:
-      'With `include=changes`, for a deploy: what would ship to each server, compared with what is live there; `unknown_until_fetched` when the commit is not known yet. Otherwise null, also for callers without the permissions `pipeline:run` and `action:view` there, and when too many plans are compared at the same time.',
+      'With `include=changes`, for a deploy: what would ship to each server, compared with what is live there; `unknown_until_fetched` when the commit is still unknown. Otherwise null, also for callers without the permissions `pipeline:run` and `action:view` there, and when too many plans are compared at the same time.',
   }),
   variables: t.AnyObject('The variables of the run, by name.'),
 })

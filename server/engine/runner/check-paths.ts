@@ -139,8 +139,8 @@ async function whyItStarts(
   signal: AbortSignal,
 ): Promise<string | null> {
   if (reason === 'first_release') return 'Nothing is live yet on one of the servers.'
-  if (reason === 'live_unknown') return 'What is live on one of the servers is not known.'
-  const cannotCompare = `The files changed since release ${fromRelease} are not known.`
+  if (reason === 'live_unknown') return 'The live release of one of the servers is unknown.'
+  const cannotCompare = `The files changed since release ${fromRelease} are unknown.`
   if (!comparison || fromCommit === null || toCommit === null) return cannotCompare
   let { files } = comparison
   let found = await findCounting(rules, files.items, signal)

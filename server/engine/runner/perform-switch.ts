@@ -158,7 +158,7 @@ function describe(found: Settled): string {
     case 'nothing':
       return 'Nothing is live on this server.'
     case 'unknown':
-      return `What is live on this server is not known: ${found.reason} Gantry keeps finding out.`
+      return `The live release of this server is unknown: ${found.reason} Gantry keeps checking.`
   }
 }
 

@@ -93,7 +93,7 @@ test('without a release to go back to, a line says so', () => {
     /^Not reverted: nothing was live on this server before this run/,
   )
   const unknown = judge('restart', { liveBefore: null })
-  assert.match(unknown.kind === 'keep' ? unknown.note! : '', /is not known\.$/)
+  assert.match(unknown.kind === 'keep' ? unknown.note! : '', /is unknown\.$/)
 })
 
 test('a switch that failed after it had happened is reverted like any later failure', () => {
@@ -103,7 +103,10 @@ test('a switch that failed after it had happened is reverted like any later fail
 test('a switch that may have happened is reverted only where all servers revert together', () => {
   const unknown = { isUnknown: true, liveBefore: null }
   const alone = judge('activate-new-release', unknown)
-  assert.match(alone.kind === 'keep' ? alone.note! : '', /is not known\. Gantry keeps finding out\.$/)
+  assert.match(
+    alone.kind === 'keep' ? alone.note! : '',
+    /^Not reverted: it is unknown whether .* Gantry keeps checking\.$/,
+  )
   const together = judge('activate-new-release', { ...unknown, revertsAll: true })
   assert.equal(together.kind === 'revert' && together.steps[0]?.name, 'revert-release')
   const migrated = { ...unknown, revertsAll: true, marks: marked('migrate', { irreversible: true }) }

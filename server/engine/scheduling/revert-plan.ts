@@ -47,14 +47,14 @@ export function judgeFailure(failure: Failure): Verdict {
   const irreversible = marks.find((mark) => mark.irreversible && done.has(mark.id))
   if (irreversible) return keep(`Not reverted: irreversible step ${irreversible.name} completed.`)
   if (isUnknown) return revertsAll ? { kind: 'revert', steps: revertSteps(steps, marks) } : keep(LIVE_UNKNOWN)
-  if (liveBefore === null) return keep('Not reverted: what was live before this run is not known.')
+  if (liveBefore === null) return keep('Not reverted: the release that was live before this run is unknown.')
   if (liveBefore.release === null)
     return keep('Not reverted: nothing was live on this server before this run.')
   return { kind: 'revert', steps: revertSteps(steps, marks) }
 }
 
 const LIVE_UNKNOWN =
-  'Not reverted: whether this server has switched to the new release is not known. Gantry keeps finding out.'
+  'Not reverted: it is unknown whether this server has switched to the new release. Gantry keeps checking.'
 
 function keep(note: string): Verdict {
   return { kind: 'keep', note }

@@ -3,7 +3,7 @@ import { healthCheckInput, healthCheckOrNull } from '#model/pipelines/health-che
 import * as t from '#platform/http/schemas.ts'
 
 const command = (description: string) =>
-  t.Optional(t.TextOrNull({ maxLength: 65_536, description: `${description} For bash; at most 64 KiB.` }))
+  t.Optional(t.TextOrNull({ maxLength: 65_536, description: `${description} Bash; at most 64 KiB.` }))
 
 const SUBMODULES = ['fetch', 'ignore'] as const
 

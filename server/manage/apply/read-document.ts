@@ -52,12 +52,14 @@ export function readDocument(text: string, values: Values): ReadDocument {
     uniqueKeys: false,
   })
   const syntaxErrors = [...document.errors, ...document.warnings].slice(0, MAX_SYNTAX_ERRORS)
-  const say = (offset: number, message: string) => `${describe(lines, offset)}: ${message}`
+  const located = (offset: number, message: string) => `${describe(lines, offset)}: ${message}`
   if (syntaxErrors.length > 0)
-    return unreadable(syntaxErrors.map(({ pos, code, message }) => say(pos[0], MESSAGES[code] ?? message)))
-  if (hasDirectives(document)) return unreadable([say(0, 'directives (%YAML, %TAG) are not supported')])
+    return unreadable(
+      syntaxErrors.map(({ pos, code, message }) => located(pos[0], MESSAGES[code] ?? message)),
+    )
+  if (hasDirectives(document)) return unreadable([located(0, 'directives (%YAML, %TAG) are not supported')])
   const { unsupported, targets } = inspectNodes(document)
-  if (unsupported.length > 0) return unreadable(unsupported.map(({ at, message }) => say(at, message)))
+  if (unsupported.length > 0) return unreadable(unsupported.map(({ at, message }) => located(at, message)))
 
   const locate = createLocator(document, targets, lines)
   const { value, problems, filled, used, fatal } = convert(document.contents as Node | null, targets, values)

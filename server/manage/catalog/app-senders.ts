@@ -113,7 +113,7 @@ export const APP_SENDERS: readonly Sender[] = [
   }),
   sender('slack', 'Slack', {
     description:
-      'Starts the pipeline with a button or a shortcut of your own app. (Slash commands do not send JSON, and the Events API expects a response to a challenge first: neither can call a hook directly.)',
+      'Starts the pipeline with a button or a shortcut of your app. (Slash commands do not send JSON, and the Events API expects a response to a challenge first: neither can call a hook directly.)',
     instructions: steps(
       'Open api.slack.com/apps → the app.',
       'Interactivity & Shortcuts → Request URL: <url>',

@@ -33,7 +33,7 @@ export const GITHUB_STATUS = preset('github_status', {
     'Sets the commit status: queued and in-progress become pending, completed becomes success, failed becomes failure if a step failed and error otherwise, and skipped becomes error.',
   instructions: steps(
     'Create a token that may write commit statuses (fine-grained: Commit statuses, read and write; classic: repo:status).',
-    "Make it the token of the application's credential, or of a credential of its own.",
+    "Make it the token of the application's credential, or of a dedicated credential.",
   ),
   fields: [context],
 })
@@ -45,7 +45,7 @@ export const GITHUB_DEPLOYMENT = preset('github_deployment', {
     'Creates a deployment per run and sets its status: queued, in_progress, success, failure if a step failed and error otherwise, inactive for skipped runs. A success makes the earlier deployments of the environment inactive, unless GitHub treats it as production.',
   instructions: steps(
     'Create a token that may write deployments (fine-grained: Deployments, read and write; classic: repo_deployment).',
-    "Make it the token of the application's credential, or of a credential of its own.",
+    "Make it the token of the application's credential, or of a dedicated credential.",
   ),
   fields: [
     option('environment', 'Environment at GitHub', 'Without one, the name of the environment.', {
@@ -67,7 +67,7 @@ export const GITLAB_STATUS = preset('gitlab_status', {
     'Sets the commit status: queued becomes pending, in-progress becomes running, completed becomes success and failed stays failed; canceled and skipped runs become canceled.',
   instructions: steps(
     'Create a token with the api scope and at least the Developer role.',
-    "Make it the token of the application's credential, or of a credential of its own. For a GitLab of your own, set its URL there.",
+    "Make it the token of the application's credential, or of a dedicated credential. For a self-managed GitLab, set its URL there.",
   ),
   fields: [
     context,
@@ -86,7 +86,7 @@ export const GITEA_STATUS = preset('gitea_status', {
   description: "Sets the commit status, with GitHub's states: pending, success, failure, error.",
   instructions: steps(
     'Create a token with write:repository.',
-    "Make it the token of the application's credential, or of a credential of its own, with the URL of the service.",
+    "Make it the token of the application's credential, or of a dedicated credential, with the URL of the service.",
   ),
   fields: [context],
 })

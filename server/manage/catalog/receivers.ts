@@ -154,7 +154,7 @@ export const RECEIVERS: readonly Receiver[] = [
     code: 'generic',
     name: 'Your own receiver',
     description:
-      'Without a body of its own, the hook sends the event itself: {"event": {…}, "action": {…}}, the action as GET /actions/{id} returns it. It reports every status change, starting with the creation: queued, in-progress, and completed, failed or skipped, with waiting in between if necessary.',
+      'Without a custom body, the hook sends the event itself: {"event": {…}, "action": {…}}, the action as GET /actions/{id} returns it. It reports every status change, starting with the creation: queued, in-progress, and completed, failed or skipped, with waiting in between if necessary.',
     ...NO_CREDENTIAL,
     instructions: steps(
       'Pass the secret <secret> to the receiver in its environment.',

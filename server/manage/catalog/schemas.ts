@@ -15,14 +15,14 @@ const fieldSchema = t.Exactly({
 export type CatalogField = t.Static<typeof fieldSchema>
 
 const PLACEHOLDERS =
-  '`<name>` in any of its strings stands for the value of that field. Leave out a property that uses a field without a value.'
+  '`<name>` in any of its strings means the value of that field. Leave out a property that uses a field without a value.'
 
 const common = {
   code: t.Text('Identifies the entry; never changes.'),
   name: t.Text('The name of the service.'),
   description: t.Text('What the hook does, and what to know about the service.'),
   instructions: t.Text(
-    'What to do at the service, one step per line, as plain text. `<url>` and `<secret>` stand for those of the hook.',
+    'What to do at the service, one step per line, as plain text. `<url>` and `<secret>` mean those of the hook.',
   ),
   fields: t.List(fieldSchema, 'What to ask for.'),
 }

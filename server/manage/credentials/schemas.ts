@@ -109,7 +109,7 @@ export const credentialRecordSchema = t.namedObject('CredentialRecord', {
       resource_id: t.described(t.Id, 'The id of the resource.'),
       name: t.Text('The name of the resource.'),
     }),
-    'The applications and servers that use it, as far as you may see them.',
+    'The applications and servers that use it and that you can view.',
   ),
   used_by_hooks: t.List(
     t.Exactly({
@@ -117,7 +117,7 @@ export const credentialRecordSchema = t.namedObject('CredentialRecord', {
       name: t.Text('The name of the hook.'),
       pipeline_id: t.idOf('pipeline that it belongs to'),
     }),
-    'The outgoing hooks that name it as `credential_id`, as far as you may see them.',
+    'The outgoing hooks that name it as `credential_id` and that you can view.',
   ),
 })
 export type CredentialRecord = t.Static<typeof credentialRecordSchema>

@@ -36,7 +36,7 @@ import { columnsOf, type HookChange, requestOf } from './hook-columns.ts'
 import { findHook } from './read-hooks.ts'
 import { checkRequest, validateIncoming, validateOutgoing } from './validate-hook.ts'
 
-export const MOST_HOOKS_PER_PIPELINE = 200
+export const MAX_HOOKS_PER_PIPELINE = 200
 
 export type NewHook =
   | { type: 'incoming'; body: IncomingHookBody }
@@ -315,8 +315,8 @@ async function checkLimit(trx: Transaction, pipelineId: number): Promise<HttpPro
     .where('pipeline_id', '=', pipelineId)
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
-  if (count < MOST_HOOKS_PER_PIPELINE) return undefined
-  return conflict(`A pipeline can have ${MOST_HOOKS_PER_PIPELINE} hooks; remove one first.`)
+  if (count < MAX_HOOKS_PER_PIPELINE) return undefined
+  return conflict(`A pipeline can have ${MAX_HOOKS_PER_PIPELINE} hooks; remove one first.`)
 }
 
 /** Such a change sends nothing, and does not make the caller the hook's editor. */

@@ -25,7 +25,7 @@ import {
   changeHook,
   createHook,
   type HookDeps,
-  MOST_HOOKS_PER_PIPELINE,
+  MAX_HOOKS_PER_PIPELINE,
   type NewHook,
   removeHookOf,
   rotateSecret,
@@ -99,7 +99,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       const paged = query.per_page !== undefined || (query.page ?? 1) > 1
       const page = paged
         ? pageOf({ page: query.page, per_page: query.per_page ?? DEFAULT_PER_PAGE })
-        : { limit: MOST_HOOKS_PER_PIPELINE, offset: 0 }
+        : { limit: MAX_HOOKS_PER_PIPELINE, offset: 0 }
       const of = { column: 'pipeline_id', id: request.params.id } as const
       const { rows, extent } = await listHooks(db, of, filtersOf(query), page)
       describePage(request, reply, baseUrl(), page, extent)

@@ -142,7 +142,7 @@ function checkHeaderName(
   if (name.toLowerCase() === stored?.secret_header_name?.toLowerCase()) return
   errors.add(
     'secret_header_name',
-    `must not be ${name}, which HTTP clients and proxies set: use a header of its own, such as X-Hub-Signature-256`,
+    `must not be ${name}, which HTTP clients and proxies set: use a dedicated header, such as X-Hub-Signature-256`,
   )
 }
 

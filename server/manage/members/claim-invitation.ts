@@ -68,7 +68,7 @@ export function checkHolder(
   if (userId === null) return account && { kind: 'sign-in-required', email: account.email }
   if (userId === account?.id) return undefined
   const advice = account ? 'sign in with that address' : 'sign out to create its account'
-  const reason = `This invitation is for ${email}, and you are signed in as somebody else: ${advice}.`
+  const reason = `This invitation is for ${email}, and you are signed in with a different account: ${advice}.`
   return { kind: 'forbidden', reason }
 }
 

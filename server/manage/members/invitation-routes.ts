@@ -37,14 +37,14 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = asy
 
   invitations.list('/organizations/:id/invitations', {
     access: permissions('organization', 'id', 'member:view'),
-    description: 'Those that nobody has accepted, expired ones included; the newest first.',
+    description: 'Pending invitations, expired ones included; the newest first.',
     find: ({ params }, name, page) => listInvitations(db, params.id, name, page),
   })
 
   invitations.create('/organizations/:id/invitations', {
     access: permissions('organization', 'id', 'member:add'),
     description:
-      'Offers a role on the organization, or on one of its projects or environments, to an address. Pass on `url`: it works once, for seven days, as long as you could still grant the role. Somebody new sets a password with it; the holder of an existing account accepts while signed in. You can only offer permissions that you have yourself. Replaces an earlier invitation of the same address, and returns 409 for a member.',
+      'Offers a role on the organization, or on one of its projects or environments, to an address. Pass on `url`: it works once, for seven days, as long as you could still grant the role. A new user sets a password with it; the holder of an existing account accepts while signed in. You can only offer permissions that you have yourself. Replaces an earlier invitation of the same address, and returns 409 for a member.',
     body: invitationBody,
     errors: [409],
     run: (trx, call) => createInvitation(trx, call, call.params.id, call.body),
@@ -70,7 +70,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = asy
     '/users/accept-invitation',
     operation(publiclyOrSignedIn, 'acceptInvitation', 'Accept an invitation', {
       description:
-        'Works once. An address without an account gets one, with this password, and is signed in. If the address has an account, you must be signed in to it: otherwise the answer is 401, or 403 as somebody else, and the link stays usable. A link that does not work is 422 at `token`.',
+        'Works once. An address without an account gets one, with this password, and is signed in. If the address has an account, you must be signed in to it: otherwise the answer is 401, or 403 if you are signed in with a different account, and the link stays usable. A link that does not work is 422 at `token`.',
       body: acceptInvitationBody,
       response: { 200: t.ref(signedInSchema), ...t.errorResponses(400, 401, 403, 422) },
     }),

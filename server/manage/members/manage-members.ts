@@ -137,7 +137,7 @@ export async function checkLastOwner(
   const others = (await loadOwners(trx, organizationId)).filter((id) => id !== userId)
   return others.length > 0
     ? undefined
-    : conflict('An organization needs an owner: make somebody else an owner first.')
+    : conflict('An organization needs an owner. Make another member an owner first.')
 }
 
 /** The organization's `owner_id` always names one of its owners; the longest-standing one takes over. */

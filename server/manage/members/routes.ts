@@ -25,7 +25,7 @@ export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app,
     compress: true,
     access: permissions('organization', 'id', 'member:view'),
     description:
-      'Everybody with a role in it or in a part of it; the newest first. New members are invited: see POST /organizations/{id}/invitations.',
+      'All users with a role in it or in a part of it; the newest first. New members are invited: see POST /organizations/{id}/invitations.',
     find: ({ params }, name, page) => listMembers(db, params.id, name, page),
   })
 

@@ -54,7 +54,7 @@ export const grantFields = {
     role_id: t.described(t.Id, 'A custom role of the organization; alternatively, send `role`.'),
     project_id: t.described(
       t.IdOrNull,
-      'Limits it to this project. Absent or null, and without `environment_id`: no limit.',
+      'Limits it to this project. Absent or null, and without `environment_id`: the whole organization.',
     ),
     environment_id: t.described(t.IdOrNull, 'Limits it to this environment. Absent or null: no such limit.'),
   }),

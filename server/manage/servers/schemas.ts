@@ -61,7 +61,7 @@ const fields = {
       minimum: 0,
       maximum: 10_000,
       default: 1,
-      description: 'How many actions may run on it at the same time. 0: no limit.',
+      description: 'How many actions may run on it at the same time; 0 = unlimited.',
     }),
   }),
 }
@@ -91,13 +91,13 @@ export const serverSchema = t.namedObject('Server', {
   worker_name: t.TextOrNull(
     'Of a local server: the name of the workers that run it; null for the one name that all workers share. Null for SSH servers.',
   ),
-  max_parallel_actions: t.Integer('How many actions may run on it at the same time. 0: no limit.'),
+  max_parallel_actions: t.Integer('How many actions may run on it at the same time; 0 = unlimited.'),
   linked_resources: t.List(
     t.Exactly({
       resource_type: t.Word(['application'], 'The kind of resource: always `application`.'),
       resource_id: t.idOf('application'),
     }),
-    'The applications deployed here, as far as the caller may see them.',
+    'The applications deployed here that the caller can view.',
   ),
   created_by_user: t.described(t.ref(userSchema), 'Who created the server.'),
   ...t.timestamps,

@@ -49,9 +49,9 @@ const reasonFields = {
 }
 
 const from = {
-  action_id: t.idOrNullOf('action that made it live', 'null when it is not known'),
+  action_id: t.idOrNullOf('action that made it live', 'null if unknown'),
   release_name: t.Text('The name of the release.'),
-  commit_sha: t.TextOrNull('The full hash of its commit; null when it is not known.'),
+  commit_sha: t.TextOrNull('The full hash of its commit; null if unknown.'),
 }
 
 export const releaseComparisonSchema = t.namedObject('ReleaseComparison', {
@@ -78,19 +78,19 @@ export const releaseComparisonSchema = t.namedObject('ReleaseComparison', {
   rewritten: t.Unsafe<boolean | null>({
     type: ['boolean', 'null'],
     description:
-      'Whether the history was rewritten: the new commit does not contain the live one, which has left its branch (a force-push, or a removed branch). Null when it is not known.',
+      'Whether the history was rewritten: the new commit does not contain the live one, which has left its branch (a force-push, or a removed branch). Null if unknown.',
   }),
   commits: t.described(
     t.refOrNull(shippedCommitsSchema),
-    'What ships: commits of the new release that the live one does not have. Null when they are not known.',
+    'What ships: commits of the new release that the live one does not have. Null if unknown.',
   ),
   removed_commits: t.described(
     t.refOrNull(shippedCommitsSchema),
-    'What goes away: commits of the live release that the new one does not have, as in a rollback. Null when they are not known.',
+    'What goes away: commits of the live release that the new one does not have, as in a rollback. Null if unknown.',
   ),
   files: t.described(
     t.refOrNull(changedFilesSchema),
-    'What differs between the two. Null when it is not known.',
+    'What differs between the two. Null if unknown.',
   ),
 })
 

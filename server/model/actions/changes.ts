@@ -7,16 +7,16 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 /** Why there is no comparison, or not all of it. */
 export const CHANGES_REASONS = {
   first_release: 'Nothing was live on these servers before.',
-  live_unknown: 'What was live on these servers was not known.',
-  commit_unknown: 'The commit of the live release is not known.',
-  commit_missing: 'The live commit is not in the repository any more.',
-  shallow_history: 'The repository has only a part of its history, so the commits are not known.',
+  live_unknown: 'The live release of these servers was unknown.',
+  commit_unknown: 'The commit of the live release is unknown.',
+  commit_missing: 'The live commit is no longer in the repository.',
+  shallow_history: 'The repository has only a part of its history, so the commits are unknown.',
   timeout: 'Comparing the two commits took too long.',
   unreadable: 'Git could not compare the two commits.',
   not_fetched: 'The run ended before it fetched its source.',
   not_recorded: 'The run is older than this feature, so what it shipped was not recorded.',
   not_a_deploy: 'Only deploys ship changes.',
-  unknown_until_fetched: 'The commit is not known until it has been fetched.',
+  unknown_until_fetched: 'The commit is unknown until it is fetched.',
 } as const
 
 export type ChangesReason = keyof typeof CHANGES_REASONS

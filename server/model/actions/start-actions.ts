@@ -138,6 +138,7 @@ export async function startActions(
   if (starts.length === 0) return []
   const parameters = [JSON.stringify(starts), JSON.stringify(plans)]
   const { rows } = await trx.executeQuery<{ action_id: number }>(CompiledQuery.raw(START, parameters))
-  if (rows.length < starts.length) throw new Error('A run names a pipeline, a hook or a server that is gone')
+  if (rows.length < starts.length)
+    throw new Error('A run names a pipeline, a hook or a server that no longer exists')
   return rows.map((row) => row.action_id)
 }

@@ -7,7 +7,7 @@ import * as t from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 import { hookHealthSchema } from './health.ts'
 import { presetSchema } from './presets/schema.ts'
-import { SCHEME_NAMES } from './signature-schemes.ts'
+import { SCHEME_DESCRIPTIONS, SCHEME_NAMES } from './signature-schemes.ts'
 
 export const ALGORITHMS = ['sha256', 'sha512', 'sha384', 'sha1'] as const
 const VARIABLE_TYPES = ['string', 'integer', 'boolean', 'array'] as const
@@ -113,10 +113,7 @@ const optionalHeader = (description: string) =>
   t.Optional(t.TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
 
 const signatureSchema = t.namedObject('HookSignature', {
-  scheme: t.Word(
-    SCHEME_NAMES,
-    '`body`: an HMAC of the body. `timestamp`: an HMAC of a template with a timestamp. `token`: the header equals the secret.',
-  ),
+  scheme: t.Word(SCHEME_NAMES, SCHEME_DESCRIPTIONS),
   template: t.Optional(
     t.TextOrNull({
       maxLength: 200,
@@ -134,9 +131,9 @@ const rateLimit = t.Exactly(
       maximum: 1_000_000,
       description: 'Calls per second, on average.',
     }),
-    burst: t.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that may come at once.' }),
+    burst: t.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that may come at the same time.' }),
   },
-  { description: 'Calls beyond it get 429. Default: 1000 per second, 2000 at once.' },
+  { description: 'Calls beyond it get 429. Default: 1000 per second, 2000 at the same time.' },
 )
 
 export const incomingHookBody = t.Exactly({

@@ -1,7 +1,7 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 
-// A new scheme: a SignatureScheme (here or in a separate file) and its entry in SIGNATURE_SCHEMES. The API schema, the
-// validation of hooks, the masking of stored headers and the verification of calls all read this registry.
+// A new scheme: a SignatureScheme (here or in a separate file) and its entry in SIGNATURE_SCHEMES. The API schema and its
+// description, the validation of hooks, the masking of stored headers and the verification of calls all read this registry.
 
 /** How calls to a hook are signed; docs/guides/senders.md has an example for each sender. */
 export type SignatureRule = {
@@ -36,6 +36,8 @@ export const SIGNATURE_PROBLEMS = ['header_missing', 'prefix', 'encoding', 'mism
 export type SignatureProblem = (typeof SIGNATURE_PROBLEMS)[number]
 
 export type SignatureScheme = {
+  /** For the description of the API: a sentence that follows the name. */
+  description: string
   /**
    * Null when the signature is valid. `header` is the signature header's value; empty when it is missing. Takes equally
    * long whatever the problem is, so it computes the digests first.
@@ -55,8 +57,8 @@ const MAX_SIGNATURES = 10
 /** Prefixes of signatures, also those of hashes that no hook can have. Others, such as `v1`, are versions. */
 const NAMES_A_HASH = /^(sha|md5|blake)/
 
-/** The secret itself, in a header. */
 const token: SignatureScheme = {
+  description: 'the header equals the secret.',
   check: ({ secrets }, _call, header) =>
     secrets.map((secret) => isSameText(header, secret)).includes(true) ? null : 'mismatch',
   sign: () => null,
@@ -64,8 +66,8 @@ const token: SignatureScheme = {
   checkSettings: allowNoSettings,
 }
 
-/** An HMAC of the body. */
 const body: SignatureScheme = {
+  description: 'an HMAC of the body.',
   check: (rule, call, header) => compare(rule, header, [call.body], (secret) => [secret]),
   sign({ header, algorithm, secrets }, call) {
     const digest = createHmac(algorithm, secrets[0]!).update(call.body).digest('hex')
@@ -75,8 +77,9 @@ const body: SignatureScheme = {
   checkSettings: allowNoSettings,
 }
 
-/** An HMAC of a text with the body and a timestamp, which must be recent. */
+/** The timestamp must be recent. */
 const timestamp: SignatureScheme = {
+  description: 'an HMAC of a template with a timestamp.',
   check(rule, call, header) {
     const time =
       rule.timestampHeader === null ? fieldOf(header, 't') : single(call.headers[rule.timestampHeader])
@@ -122,6 +125,9 @@ const timestamp: SignatureScheme = {
 export const SIGNATURE_SCHEMES = { body, timestamp, token } satisfies Record<string, SignatureScheme>
 export type SchemeName = keyof typeof SIGNATURE_SCHEMES
 export const SCHEME_NAMES = Object.keys(SIGNATURE_SCHEMES) as SchemeName[]
+export const SCHEME_DESCRIPTIONS = Object.entries(SIGNATURE_SCHEMES)
+  .map(([name, { description }]) => `\`${name}\`: ${description}`)
+  .join(' ')
 
 /** What is wrong with the signature of a call; null when it is valid. */
 export function signatureProblem(rule: SignatureRule, call: SignedCall): SignatureProblem | null {

@@ -24,7 +24,7 @@ const command = t.Text({
   pattern: '\\S',
   'x-hint': 'must not be blank',
   description:
-    'Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the folder of the release with the environment of a step.',
+    'Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the release directory with the environment of a step.',
 })
 const expect_status = t.Unsafe<number | string>({
   type: ['integer', 'string'],

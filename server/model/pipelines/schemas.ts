@@ -15,7 +15,7 @@ const queuePolicy = t.Word(['queue', 'latest', 'reject'] as const, {
 const onFailure = t.Word(['revert', 'keep'] as const, {
   default: 'revert',
   description:
-    'When a step of a deploy fails after the new release was activated: `revert` goes back to the release that was live before, unless an irreversible step has completed; `keep` leaves the new release live.',
+    'When a step of a deploy fails after the new release was activated: `revert` makes the release that was live before live again, unless an irreversible step has completed; `keep` leaves the new release live.',
 })
 const batch = t.Unsafe<number | string>({
   type: ['integer', 'string'],
@@ -47,7 +47,7 @@ const rolloutInput = t.Unsafe<(Pick<Rollout, 'batch'> & Partial<Rollout>) | null
         'When more servers fail than `max_failed`: `stop` leaves those that are done as they are; `revert_all` takes the release back on all of them, in reverse order. It needs `on_failure: revert` of the pipeline.',
     },
   },
-  description: 'In how many batches the servers are updated. Null: all servers at once.',
+  description: 'In how many batches the servers are updated. Null: all servers at the same time.',
 })
 
 const optionalFields = {
@@ -56,7 +56,7 @@ const optionalFields = {
       minimum: 0,
       maximum: 10_000,
       default: 1,
-      description: 'How many of its actions may run at the same time. 0: no limit.',
+      description: 'How many of its actions may run at the same time; 0 = unlimited.',
     }),
   ),
   queue_policy: t.Optional(queuePolicy),
@@ -95,9 +95,9 @@ export const pipelineChange = t.Exactly({
 export type PipelineChange = t.Static<typeof pipelineChange>
 
 const IRREVERSIBLE =
-  'Whether a deploy must not go back to the earlier release once this step has completed: it changes what cannot be changed back, such as a database.'
+  'Whether a deploy must not be reverted once this step has completed, because the step changes something that cannot be undone, such as a database schema.'
 const RUN_ON_REVERT =
-  'Whether the step runs again, in the folder of the earlier release, after a deploy went back to it.'
+  'Whether the step runs again, in the directory of the previous release, after a deploy was reverted to it.'
 
 const stepFields = {
   ...t.optionalFields({
@@ -181,7 +181,7 @@ export const pipelineSchema = t.namedObject('Pipeline', {
   ),
   environment_id: t.idOf('environment'),
   project_id: t.idOf('project'),
-  max_parallel_actions: t.Integer('How many of its actions may run at the same time. 0: no limit.'),
+  max_parallel_actions: t.Integer('How many of its actions may run at the same time; 0 = unlimited.'),
   queue_policy: queuePolicy,
   rollout: t.Unsafe<Rollout | null>({
     ...rolloutInput,

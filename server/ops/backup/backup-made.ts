@@ -3,9 +3,9 @@ import { runCommand, UsageError } from '#ops/commands/command.ts'
 import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.ts'
 import { recordBackup } from '#platform/database/newest-backup.ts'
 
-await runCommand('backup-made', async ({ config, say }) => {
+await runCommand('backup-made', async ({ config, print }) => {
   if (process.argv.length > 2) throw new UsageError('usage: npm run backup-made')
-  await using database = await reachDatabase(config, { create: false, say })
+  await using database = await reachDatabase(config, { create: false, print })
   const client = await connectForLongWork(database.settings)
   try {
     const { rows } = await client.query<{ now: Date }>('select now()')
@@ -16,5 +16,5 @@ await runCommand('backup-made', async ({ config, say }) => {
   } finally {
     await client.end()
   }
-  say('recorded: a backup was made just now')
+  print('recorded: a backup was made just now')
 })

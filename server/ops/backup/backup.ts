@@ -14,25 +14,25 @@ await runCommand('backup', async (context) => {
   const { path, withKey } = readArguments(process.argv.slice(2))
   if (existsSync(path)) throw new Error(`${path} already exists and is never overwritten`)
   const backup = await makeBackup(context, path, withKey)
-  context.say(
+  context.print(
     `${path}: ${formatRows(backup.rows)}, ${Math.ceil(backup.bytes / 1_000).toLocaleString('en')} kB`,
   )
-  context.say(describeKey(backup, context.config.secretKey !== undefined, withKey))
+  context.print(describeKey(backup, context.config.secretKey !== undefined, withKey))
 })
 
 async function makeBackup(
-  { config, gantryVersion, say, signal }: CommandContext,
+  { config, gantryVersion, print, signal }: CommandContext,
   path: string,
   withKey: boolean,
 ): Promise<Backup> {
-  await using database = await reachDatabase(config, { create: false, say })
+  await using database = await reachDatabase(config, { create: false, print })
   const client = await connectForLongWork(database.settings)
   try {
     const keys = await findMasterKeys({ home: config.home, fromEnvironment: config.secretKey })
-    const input = { path, home: config.home, gantryVersion, keys, withKey, say, signal }
+    const input = { path, home: config.home, gantryVersion, keys, withKey, print, signal }
     const backup = await takeBackup(client, input)
     if (!(await recordBackup(client, backup.createdAt)))
-      say('Not recorded in this database: run backup-made against the primary.')
+      print('Not recorded in this database: run backup-made against the primary.')
     return backup
   } finally {
     await client.end()

@@ -7,7 +7,7 @@ export type RowCounter = {
 }
 
 /** Prints a line every two seconds, and one at the end. */
-export function createRowCounter(name: string, say: (message: string) => void): RowCounter {
+export function createRowCounter(name: string, print: (message: string) => void): RowCounter {
   let rows = 0
   let saidAt = performance.now()
   return {
@@ -17,9 +17,9 @@ export function createRowCounter(name: string, say: (message: string) => void): 
         yield chunk
         if (performance.now() - saidAt < INTERVAL_MS) continue
         saidAt = performance.now()
-        say(`  ${name}: ${formatRows(rows)} so far`)
+        print(`  ${name}: ${formatRows(rows)} so far`)
       }
-      if (rows > 0) say(`  ${name}: ${formatRows(rows)}`)
+      if (rows > 0) print(`  ${name}: ${formatRows(rows)}`)
     },
     rows: () => rows,
   }

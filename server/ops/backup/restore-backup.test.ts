@@ -23,7 +23,7 @@ import { restoreBackup } from './restore-backup.ts'
 import { takeBackup } from './take-backup.ts'
 
 const { signal } = new AbortController()
-const quietly = { say: () => {}, signal }
+const quietly = { print: () => {}, signal }
 
 test('a restored audit log keeps its order, continues it, and is still immutable', async (t) => {
   const { old, fresh, saveAndRestore } = await prepare(t)

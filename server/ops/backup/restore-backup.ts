@@ -19,7 +19,7 @@ export type RestoreInput = {
   home: string
   /** Ours, in order. */
   migrations: string[]
-  say: (message: string) => void
+  print: (message: string) => void
   signal: AbortSignal
   /** Runs when every row is loaded, before any is visible. */
   beforeCommit: () => Promise<void>
@@ -69,22 +69,27 @@ function assertSameTables(contents: Contents, here: { name: string; columns: str
   }
 }
 
-async function loadTables(client: pg.Client, { backup, say, signal }: RestoreInput): Promise<void> {
+async function loadTables(client: pg.Client, { backup, print, signal }: RestoreInput): Promise<void> {
   const { tables } = backup.contents
   await client.query(`truncate ${tables.map(({ name }) => inPublic(name)).join(', ')}`)
   for (const { name, columns, rows, section } of tables) {
     const into = `copy ${inPublic(name)} (${columns.map(quoted).join(', ')}) from stdin`
-    await load(client, { name, rows, into, source: backup.read(section) }, say, signal)
+    await load(client, { name, rows, into, source: backup.read(section) }, print, signal)
   }
 }
 
-async function loadJobs(client: pg.Client, { backup, say, signal }: RestoreInput): Promise<void> {
+async function loadJobs(client: pg.Client, { backup, print, signal }: RestoreInput): Promise<void> {
   const { rows, section } = backup.contents.jobs
   await client.query(CREATE_SAVED_JOBS)
-  await load(client, { name: 'jobs', rows, into: COPY_SAVED_JOBS, source: backup.read(section) }, say, signal)
+  await load(
+    client,
+    { name: 'jobs', rows, into: COPY_SAVED_JOBS, source: backup.read(section) },
+    print,
+    signal,
+  )
   const unknown = await client.query<{ name: string; jobs: number }>(UNKNOWN_JOBS)
   for (const { name, jobs } of unknown.rows) {
-    say(`  skipped: ${jobs} of the job ${JSON.stringify(name)}, which this version does not have`)
+    print(`  skipped: ${jobs} of the job ${JSON.stringify(name)}, which this version does not have`)
   }
   await client.query(RESTORE_JOBS)
 }
@@ -92,10 +97,10 @@ async function loadJobs(client: pg.Client, { backup, say, signal }: RestoreInput
 async function load(
   client: pg.Client,
   { name, rows, into, source }: { name: string; rows: number; into: string; source: Readable },
-  say: RestoreInput['say'],
+  print: RestoreInput['print'],
   signal: AbortSignal,
 ): Promise<void> {
-  const counter = createRowCounter(name, say)
+  const counter = createRowCounter(name, print)
   const copy = client.query(copyFrom(into))
   await pipeline(source, counter.count, copy, { signal })
   if (copy.rowCount !== rows) {

@@ -17,20 +17,20 @@ await runCommand('restore', async (context) => {
   const path = readArguments(process.argv.slice(2))
   await using backup = await openChecked(path, context.signal)
   const { gantry, created_at } = backup.contents
-  context.say(`${path}: complete and intact, created ${created_at} by Gantry ${gantry}`)
+  context.print(`${path}: complete and intact, created ${created_at} by Gantry ${gantry}`)
   const key = await restore(context, backup)
-  context.say(
+  context.print(
     'Restored. Runs that were queued or running when the backup was made continue at the next npm start.',
   )
-  for (const line of describeKey(key, context.config.home)) context.say(line)
+  for (const line of describeKey(key, context.config.home)) context.print(line)
 })
 
 async function restore(context: CommandContext, backup: BackupReader): Promise<KeyPlan> {
-  const { config, say, signal } = context
+  const { config, print, signal } = context
   const { home } = config
   const migrations = migrationNames()
   assertKnownSchema(backup.contents, migrations)
-  await using database = await reachDatabase(config, { create: true, say })
+  await using database = await reachDatabase(config, { create: true, print })
   const client = await connectForLongWork(database.settings)
   try {
     await assertEmpty(client, backup.contents)
@@ -41,7 +41,7 @@ async function restore(context: CommandContext, backup: BackupReader): Promise<K
       backup,
       home,
       migrations,
-      say,
+      print,
       signal,
       beforeCommit: async () => {
         const sample = backup.contents.sample_repository

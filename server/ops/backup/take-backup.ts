@@ -18,7 +18,7 @@ export type BackupInput = {
   keys: Keys | null
   /** Puts them into the file. */
   withKey: boolean
-  say: (message: string) => void
+  print: (message: string) => void
   signal: AbortSignal
 }
 
@@ -38,7 +38,7 @@ export async function takeBackup(client: pg.Client, input: BackupInput): Promise
     home: input.home,
     key_ids: await readKeyIds(client, input),
     tables: await addTables(client, writer, input),
-    jobs: await addRows(client, writer, { name: 'jobs', select: SELECT_JOBS }, input.say),
+    jobs: await addRows(client, writer, { name: 'jobs', select: SELECT_JOBS }, input.print),
     sequences: await listSequences(client),
     sample_repository: await addSample(writer, input),
     key: await addKey(writer, input),
@@ -52,7 +52,7 @@ export async function takeBackup(client: pg.Client, input: BackupInput): Promise
 async function readSchema(client: pg.Client): Promise<string[]> {
   const known = await client.query("select to_regclass('public.schema_migrations') is not null as known")
   if (!known.rows[0].known)
-    throw new Error('this database contains no Gantry: it has never been started here')
+    throw new Error('no Gantry schema found: Gantry has never been started on this database')
   const { rows } = await client.query<{ name: string }>('select name from schema_migrations order by name')
   return rows.map((row) => row.name)
 }
@@ -81,12 +81,12 @@ async function readKeyIds(client: pg.Client, { keys, withKey }: BackupInput): Pr
 async function addTables(
   client: pg.Client,
   writer: BackupWriter,
-  { say }: BackupInput,
+  { print }: BackupInput,
 ): Promise<Contents['tables']> {
   const tables: Contents['tables'] = []
   for (const { name, columns } of await listTables(client)) {
     const select = `select ${columns.map(quoted).join(', ')} from ${inPublic(name)}`
-    tables.push({ name, columns, ...(await addRows(client, writer, { name, select }, say)) })
+    tables.push({ name, columns, ...(await addRows(client, writer, { name, select }, print)) })
   }
   return tables
 }
@@ -95,9 +95,9 @@ async function addRows(
   client: pg.Client,
   writer: BackupWriter,
   { name, select }: { name: string; select: string },
-  say: BackupInput['say'],
+  print: BackupInput['print'],
 ): Promise<{ rows: number; section: Section }> {
-  const counter = createRowCounter(name, say)
+  const counter = createRowCounter(name, print)
   const copy = client.query(copyTo(`copy (${select}) to stdout`))
   const section = await writer.add(copy, counter.count)
   return { rows: counter.rows(), section }

@@ -6,7 +6,7 @@ import { VERSION } from '#platform/version.ts'
 export type CommandContext = {
   config: Config
   gantryVersion: string
-  say: (message: string) => void
+  print: (message: string) => void
   /** Aborted by the first SIGINT or SIGTERM. */
   signal: AbortSignal
 }
@@ -37,7 +37,7 @@ export async function runCommand(
     await work({
       config,
       gantryVersion: VERSION,
-      say: (message) => console.log(message),
+      print: (message) => console.log(message),
       signal: stopping.signal,
     })
     process.exit(0)

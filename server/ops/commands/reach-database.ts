@@ -22,11 +22,11 @@ export type ReachedDatabase = {
  */
 export async function reachDatabase(
   config: Pick<Config, 'home' | 'databaseUrl'>,
-  options: { create: boolean; say: (message: string) => void },
+  options: { create: boolean; print: (message: string) => void },
 ): Promise<ReachedDatabase> {
   if (config.databaseUrl !== undefined) {
     const settings = { connectionString: config.databaseUrl }
-    await preflight(settings, { warn: options.say })
+    await preflight(settings, { warn: options.print })
     return { settings, isHomeInUse: false, [Symbol.asyncDispose]: async () => {} }
   }
   const data = await realpath(join(config.home, 'postgres')).catch(() => undefined)
@@ -37,7 +37,7 @@ export async function reachDatabase(
   }
   const running = data && (await runningServer(data))
   if (running) return { settings: running, isHomeInUse: true, [Symbol.asyncDispose]: async () => {} }
-  const embedded = await startEmbeddedPostgres({ home: config.home, say: options.say })
+  const embedded = await startEmbeddedPostgres({ home: config.home, print: options.print })
   return {
     settings: embedded.connection,
     isHomeInUse: false,

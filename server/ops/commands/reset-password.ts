@@ -10,18 +10,18 @@ import { reachDatabase } from './reach-database.ts'
 /** Nobody is signed in: running this on the machine is the permission. */
 const THIS_MACHINE = { userId: null, ipAddress: null, requestId: null }
 
-await runCommand('reset-password', async ({ config, say }) => {
+await runCommand('reset-password', async ({ config, print }) => {
   const [email, ...more] = process.argv.slice(2)
   if (!email || more.length > 0) throw new UsageError('usage: npm run reset-password -- <email>')
-  await using reached = await reachDatabase(config, { create: false, say })
+  await using reached = await reachDatabase(config, { create: false, print })
   const database = openDatabase(reached.settings, { max: 1, onIdleError: () => {} })
   try {
     const id = await findUser(database.db, email)
     const baseUrl = baseUrlOf(config, config.port)
     const link = await createPasswordReset(database.db, id, THIS_MACHINE, baseUrl)
     if (link.kind !== 'done') throw new UsageError(toApiError(link).message)
-    say(`${email} is signed out everywhere. Set a new password within one hour, at:`)
-    say(link.url)
+    print(`${email} is signed out everywhere. Set a new password within one hour, at:`)
+    print(link.url)
   } finally {
     await database.close()
   }

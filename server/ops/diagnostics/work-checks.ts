@@ -54,9 +54,9 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
         const depths = await bounded(db, (trx) => readQueueDepths({ db: trx, jobs }))
         const dead = depths.reduce((sum, depth) => sum + depth.dead, 0)
         return dead === 0
-          ? ok('No job has failed for good.')
+          ? ok('No job has failed permanently.')
           : warning(
-              `${counted(dead, 'job')} failed for good in the last 30 days.`,
+              `${counted(dead, 'job')} failed permanently in the last 30 days.`,
               'See GET /jobs/dead-letters for their errors.',
             )
       },
@@ -67,7 +67,7 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
         const { failed: lost, late } = await bounded(db, countDeliveries)
         if (lost + late === 0) return ok('All notifications of the last day were delivered, or are on time.')
         return warning(
-          `Deliveries: ${counted(lost, 'failure')} for good in the last day, ${late} more than a minute late.`,
+          `Deliveries: ${lost} failed permanently in the last day, ${late} more than a minute late.`,
           'Look for failing receivers on the overview page, and replay what they missed.',
         )
       },
@@ -97,9 +97,9 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
       async run() {
         const servers = await bounded(db, findLiveUnknown)
         return servers.length === 0
-          ? ok('What is live is known for all servers.')
+          ? ok('The live release of every server is known.')
           : warning(
-              `What is live is not known for ${counted(servers.length, 'server')}${namesOf(caller, 'server:view', servers)}.`,
+              `The live release is unknown on ${counted(servers.length, 'server')}${namesOf(caller, 'server:view', servers)}.`,
               'Gantry keeps asking them. GET /applications/{id}/live reports the reason; make the server reachable, or deploy again.',
             )
       },

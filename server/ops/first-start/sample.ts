@@ -30,7 +30,7 @@ export async function createSample(
       project_id: project.id,
       type: 'development',
       name: 'Development',
-      description: 'To try things out',
+      description: 'For trying out Gantry',
     })
     .returning('id')
     .executeTakeFirstOrThrow()

@@ -15,26 +15,26 @@ const BY_ENVIRONMENT = `The key comes from GANTRY_SECRET_KEY, so rotate it there
   5. Restart every process with GANTRY_SECRET_KEY=<new>
 Nothing was changed.`
 
-await runCommand('rotate-key', async ({ config, say, signal }) => {
+await runCommand('rotate-key', async ({ config, print, signal }) => {
   if (process.argv.length > 2) throw new UsageError('usage: npm run rotate-key')
   const { secretKey, home } = config
   const keys = secretKey === undefined ? null : parseKeys(secretKey, 'GANTRY_SECRET_KEY')
   if (keys?.length === 1) throw new UsageError(BY_ENVIRONMENT)
-  await using reached = await reachDatabase(config, { create: false, say })
+  await using reached = await reachDatabase(config, { create: false, print })
   const database = openDatabase(reached.settings, { max: 2, onIdleError: () => {} })
   try {
-    const rotation = { db: database.db, home, say, signal, ...TIMEOUTS }
+    const rotation = { db: database.db, home, print, signal, ...TIMEOUTS }
     const { unreadable } = await (keys === null ? rotateKeyFile(rotation) : resealWithFirst(rotation, keys))
     if (unreadable.length > 0) {
-      say(
+      print(
         `${unreadable.length} values cannot be opened with any installed key, as before, and were left unchanged:`,
       )
-      for (const one of unreadable.slice(0, 20)) say(`  ${one}`)
+      for (const one of unreadable.slice(0, 20)) print(`  ${one}`)
     }
   } finally {
     await database.close()
   }
-  say(
+  print(
     keys === null
       ? `Done. Everything is sealed with the new key in ${keyFile(home)}; the old one, which earlier backups need, is in ${retiredFile(home)}.`
       : 'Done. Everything is sealed with the first key of GANTRY_SECRET_KEY: restart every process with that key only.',

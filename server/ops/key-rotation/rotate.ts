@@ -12,7 +12,7 @@ import { type Resealed, resealAll } from './reseal.ts'
 export type Rotation = {
   db: Database
   home: string
-  say: (message: string) => void
+  print: (message: string) => void
   signal: AbortSignal
   /** How long a value may take from being sealed to the transaction that stores it. */
   sealToStoreMs: number
@@ -35,15 +35,15 @@ const ROTATION_LOCK = 7_070_002
  * An interrupted rotation continues when it is called again: a file with two keys is at step 2.
  */
 export async function rotateKeyFile(rotation: Rotation): Promise<Resealed> {
-  const { db, home, say } = rotation
+  const { db, home, print } = rotation
   return exclusively(db, async () => {
     const before = await findMasterKeys({ home })
     if (!before) throw new Error(`there is no key at ${keyFile(home)}: set GANTRY_HOME as for npm start`)
     await assertSameKey(db, createSecretBox(before))
     const keys: Keys = before.length > 1 ? before : [newKey(), ...before]
-    if (before.length > 1) say('continuing an unfinished rotation')
+    if (before.length > 1) print('continuing an unfinished rotation')
     else await replaceKeyFile(keyFile(home), keys)
-    say('the new key is installed; waiting for transactions that use the old one')
+    print('the new key is installed; waiting for transactions that use the old one')
     await earlierTransactions(rotation)
     const [current, ...older] = keys
     const result = await resealUntilDone(rotation, [...keys, ...(await readRetired(home))])
@@ -61,14 +61,14 @@ export async function resealWithFirst(rotation: Rotation, keys: Keys): Promise<R
   })
 }
 
-async function resealUntilDone({ db, signal, say }: Rotation, keys: Keys): Promise<Resealed> {
+async function resealUntilDone({ db, signal, print }: Rotation, keys: Keys): Promise<Resealed> {
   const box = createSecretBox(keys)
   let resealed = 0
   for (;;) {
     const pass = await resealAll({ db, box, key: keys[0], signal })
     resealed += pass.resealed
     if (pass.resealed === 0) return { resealed, unreadable: pass.unreadable }
-    say(`${resealed} values resealed`)
+    print(`${resealed} values resealed`)
   }
 }
 

@@ -55,7 +55,7 @@ export function createInstallationMetrics(registry: Registry) {
   const withoutWorker = gauge('targets_without_worker', 'Targets that wait because no worker can take them.')
   const liveUnknown = gauge(
     'servers_live_unknown',
-    'Servers whose live release is not known, counted once per application.',
+    'Servers whose live release is unknown, counted once per application.',
   )
   const finished = gauge(
     'retention_finished_timestamp_seconds',

@@ -29,7 +29,7 @@ const deadLetter = t.Exactly(
     attempts: t.Integer('How often it was tried.'),
     error: t.TextOrNull('The error of the last attempt; null when there was none.'),
     enqueued_at: t.Time('When it was enqueued.'),
-    failed_at: t.Time('When it failed for good.'),
+    failed_at: t.Time('When it failed permanently.'),
   },
   { title: 'DeadLetter' },
 )

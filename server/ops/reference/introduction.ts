@@ -39,7 +39,7 @@ ${paragraphs(description)}
 ${link('POST', '/users/refresh-token')}.</li>
 <li><b>Hook calls</b> carry no token: the URL of the hook is a secret, and most hooks require a signature.</li>
 </ul>
-<p>A token never does more than its user. Without permission to see an object you get 404; if you may see it, but not do this, 403.</p>
+<p>A token never does more than its user. Without permission to see an object you get 404; if you can view it but lack the permission for this, 403.</p>
 </div>
 <div class="samples">
 ${renderCode('curl', `export GANTRY_TOKEN=gty_pat_…\ncurl ${url}/users/me \\\n  -H "Authorization: Bearer $GANTRY_TOKEN"`)}
@@ -55,7 +55,7 @@ ${renderCode('TypeScript', `import { createGantry } from '@gantry/client'\n\ncon
 <li><b>Lists</b> are arrays, newest first unless noted otherwise. <code>page</code> and <code>per_page</code> (1–100, default 25) select a page;
 the headers <code>Link</code> and <code>X-Total-Count</code> name the other pages and the total.</li>
 <li><b>Changes</b> with <code>PUT</code> replace the fields that you send and keep the others. Send the <code>ETag</code> of your last read as <code>If-Match</code>
-to get 412 instead of overwriting somebody else’s change.</li>
+to get 412 instead of overwriting another person’s change.</li>
 <li><b>429 and 503</b> say in <code>Retry-After</code> when to try again; nothing was accepted.</li>
 </ul>
 </div>

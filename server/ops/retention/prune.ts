@@ -1,12 +1,12 @@
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import type { Retention } from '#platform/database/tables.ts'
-import { createPace } from './pace.ts'
 import { loadPolicies } from './policy.ts'
 import { removeOldLogs } from './remove-logs.ts'
 import { removeOldBodies, removeOldRequests } from './remove-requests.ts'
 import { removeOldRuns } from './runs-by-age.ts'
 import { removeSurplusRuns } from './runs-by-number.ts'
+import { createThrottle } from './throttle.ts'
 
 export type PruneOptions = {
   defaults: Retention
@@ -22,7 +22,7 @@ type Removed = { runs: number; logs: number; requests: number; bodies: number }
 /** One pass over everything that has a limit. Each environment's part is counted as soon as it is done. */
 export async function pruneOldData(db: Database, options: PruneOptions): Promise<Removed> {
   const { defaults, keepBodiesDays, signal, maxMs = 8 * 60_000 } = options
-  const pace = createPace({ signal, untilMs: performance.now() + maxMs })
+  const throttle = createThrottle({ signal, untilMs: performance.now() + maxMs })
   const total: Removed = { runs: 0, logs: 0, requests: 0, bodies: 0 }
   const count = async (kind: keyof Removed, removed: number) => {
     total[kind] += removed
@@ -32,14 +32,14 @@ export async function pruneOldData(db: Database, options: PruneOptions): Promise
       )
   }
   const policies = await loadPolicies(db, defaults)
-  await count('runs', await removeOldRuns(db, policies, pace))
+  await count('runs', await removeOldRuns(db, policies, throttle))
   for (const policy of policies) {
-    await count('runs', await removeSurplusRuns(db, policy, pace))
-    await count('logs', await removeOldLogs(db, policy, pace))
-    await count('requests', await removeOldRequests(db, policy, pace))
+    await count('runs', await removeSurplusRuns(db, policy, throttle))
+    await count('logs', await removeOldLogs(db, policy, throttle))
+    await count('requests', await removeOldRequests(db, policy, throttle))
   }
-  await count('bodies', await removeOldBodies(db, keepBodiesDays, pace))
-  if (!pace.isOver()) await sql`update retention_totals set finished_at = now()`.execute(db)
+  await count('bodies', await removeOldBodies(db, keepBodiesDays, throttle))
+  if (!throttle.isOver()) await sql`update retention_totals set finished_at = now()`.execute(db)
   return total
 }
 

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { ANY_ID } from '#model/actions/partition.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Pace } from './pace.ts'
 import type { EnvironmentPolicy } from './policy.ts'
+import type { Throttle } from './throttle.ts'
 
 const BATCH = 200
 const CHUNKS_AT_ONCE = 1_000
@@ -11,14 +11,14 @@ const CHUNKS_AT_ONCE = 1_000
 export async function removeOldLogs(
   db: Database,
   { environmentId, retention: { logs_days } }: EnvironmentPolicy,
-  pace: Pace,
+  throttle: Throttle,
 ): Promise<number> {
   if (logs_days === null) return 0
   let from = await findProgress(db, environmentId)
   let removed = 0
   /** The oldest run that has to be visited again. */
   let unended: number | null = null
-  while (!pace.isOver()) {
+  while (!throttle.isOver()) {
     const rows = await nextRuns(db, environmentId, logs_days, from)
     const old = rows.filter((row) => row.is_old)
     unended ??= rows.find((row) => !row.is_old && row.may_be_old)?.id ?? null
@@ -31,7 +31,7 @@ export async function removeOldLogs(
     from = end?.id ?? (last ? last.id + 1 : from)
     await saveProgress(db, environmentId, unended ?? from)
     if (end || rows.length < BATCH) break
-    await pace.pause()
+    await throttle.pause()
   }
   return removed
 }

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import { uuidAt } from '#platform/database/uuid-at.ts'
-import type { Pace } from './pace.ts'
 import type { EnvironmentPolicy } from './policy.ts'
+import type { Throttle } from './throttle.ts'
 
 const BATCH = 500
 
@@ -12,7 +12,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000
 export async function removeOldRequests(
   db: Database,
   { environmentId, retention: { requests_days } }: EnvironmentPolicy,
-  pace: Pace,
+  throttle: Throttle,
 ): Promise<number> {
   if (requests_days === null) return 0
   const before = uuidAt(Date.now() - requests_days * DAY_MS)
@@ -20,7 +20,7 @@ export async function removeOldRequests(
     select id from hooks where environment_id = ${environmentId}`.execute(db)
   let removed = 0
   for (const { id } of hooks) {
-    while (!pace.isOver()) {
+    while (!throttle.isOver()) {
       // Only the index of hooks and ids provides this order.
       const { numAffectedRows = 0n } = await sql`
         delete from hook_requests where id = any(array(
@@ -28,17 +28,17 @@ export async function removeOldRequests(
           order by r.hook_id desc, r.id limit ${BATCH}::int))`.execute(db)
       removed += Number(numAffectedRows)
       if (numAffectedRows < BigInt(BATCH)) break
-      await pace.pause()
+      await throttle.pause()
     }
   }
   return removed
 }
 
 /** Removes bodies and headers of records older than some days; returns how many. Each record is visited once. */
-export async function removeOldBodies(db: Database, days: number, pace: Pace): Promise<number> {
+export async function removeOldBodies(db: Database, days: number, throttle: Throttle): Promise<number> {
   const before = uuidAt(Date.now() - days * DAY_MS)
   let removed = 0
-  while (!pace.isOver()) {
+  while (!throttle.isOver()) {
     const { rows } = await sql<{ seen: number; removed: number }>`
       with batch as materialized (
         select id from hook_requests
@@ -57,7 +57,7 @@ export async function removeOldBodies(db: Database, days: number, pace: Pace): P
     const { seen, removed: now } = rows[0]!
     removed += now
     if (seen < BATCH) break
-    await pace.pause()
+    await throttle.pause()
   }
   return removed
 }

@@ -24,7 +24,7 @@ export async function repeatWalk(walk: () => Promise<Outcome>, isOver: () => boo
  * Whether nothing of a run is expected any more: it ended at least an hour ago, so that nobody still watches it, and it is
  * counted in the statistics of its day.
  */
-export const isSettled = sql`a.completed_at < (select least(until, now() - interval '1 hour') from counted_runs)`
+export const isFinal = sql`a.completed_at < (select least(until, now() - interval '1 hour') from counted_runs)`
 
 /** Removes those of the runs that nothing needs; returns how many. */
 export async function removeUnlessNeeded(db: Database, ids: number[]): Promise<number> {

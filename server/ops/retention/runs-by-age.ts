@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import { ANY_ID } from '#model/actions/partition.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Pace } from './pace.ts'
 import type { EnvironmentPolicy } from './policy.ts'
-import { isSettled, type Outcome, RUNS_AT_ONCE, removeUnlessNeeded, repeatWalk } from './remove-runs.ts'
+import { isFinal, type Outcome, RUNS_AT_ONCE, removeUnlessNeeded, repeatWalk } from './remove-runs.ts'
+import type { Throttle } from './throttle.ts'
 
 /** How many ids one step of a walk covers, in all environments together. */
 const WINDOW = 5_000
@@ -15,32 +15,32 @@ const WINDOW = 5_000
 export function removeOldRuns(
   db: Database,
   policies: readonly EnvironmentPolicy[],
-  pace: Pace,
+  throttle: Throttle,
 ): Promise<number> {
   const limited = policies.filter(({ retention }) => retention.runs_days !== null)
-  return repeatWalk(() => removeFrom(db, limited, pace), pace.isOver)
+  return repeatWalk(() => removeFrom(db, limited, throttle), throttle.isOver)
 }
 
 /** From the oldest on; an environment is done at its first run that was created too recently. */
 async function removeFrom(
   db: Database,
   policies: readonly EnvironmentPolicy[],
-  pace: Pace,
+  throttle: Throttle,
 ): Promise<Outcome> {
   const outcome = { removed: 0, kept: 0 }
   let open = policies
-  for (let after = 0; open.length > 0 && !pace.isOver(); ) {
+  for (let after = 0; open.length > 0 && !throttle.isOver(); ) {
     const rows = await nextRuns(db, open, after)
     const first = rows[0]
     if (!first) break
     after = first.window_end
     const old = rows.filter((row) => row.is_old).map((row) => row.id)
-    for (let at = 0; at < old.length && !pace.isOver(); at += RUNS_AT_ONCE) {
+    for (let at = 0; at < old.length && !throttle.isOver(); at += RUNS_AT_ONCE) {
       const batch = old.slice(at, at + RUNS_AT_ONCE)
       const removed = await removeUnlessNeeded(db, batch)
       outcome.removed += removed
       outcome.kept += batch.length - removed
-      if (removed > 0) await pace.pause()
+      if (removed > 0) await throttle.pause()
     }
     const done = new Set(rows.filter((row) => !row.may_be_old).map((row) => row.environment_id))
     open = open.filter(({ environmentId }) => !done.has(environmentId))
@@ -68,7 +68,7 @@ async function nextRuns(db: Database, policies: readonly EnvironmentPolicy[], af
         order by a.environment_id, a.id limit 1) as next
     )
     select a.id, a.environment_id, span.last as window_end, a.created_at < policy.since as may_be_old,
-      coalesce(a.completed_at < policy.since and ${isSettled}, false) as is_old
+      coalesce(a.completed_at < policy.since and ${isFinal}, false) as is_old
     from span, policy, lateral (
       select * from actions a
       where (a.environment_id, a.id) >= (policy.environment_id, span.first)

@@ -2,9 +2,9 @@ import { sql } from 'kysely'
 import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { STATUSES } from '#platform/vocabulary.ts'
-import type { Pace } from './pace.ts'
 import type { EnvironmentPolicy } from './policy.ts'
-import { isSettled, type Outcome, RUNS_AT_ONCE, removeUnlessNeeded, repeatWalk } from './remove-runs.ts'
+import { isFinal, type Outcome, RUNS_AT_ONCE, removeUnlessNeeded, repeatWalk } from './remove-runs.ts'
+import type { Throttle } from './throttle.ts'
 
 const ENDED = ['completed', 'failed', 'skipped'] as const
 
@@ -12,7 +12,7 @@ const ENDED = ['completed', 'failed', 'skipped'] as const
 export async function removeSurplusRuns(
   db: Database,
   { environmentId, retention: { runs_per_pipeline: number } }: EnvironmentPolicy,
-  pace: Pace,
+  throttle: Throttle,
 ): Promise<number> {
   if (number === null) return 0
   const pipelines = await db
@@ -27,13 +27,13 @@ export async function removeSurplusRuns(
       const oldestKept = await oldestOfNewest(db, pipelineId, number)
       if (oldestKept === null) continue
       for (const status of ENDED) {
-        const { removed, kept } = await removeFrom(db, { pipelineId, status, oldestKept }, pace)
+        const { removed, kept } = await removeFrom(db, { pipelineId, status, oldestKept }, throttle)
         outcome.removed += removed
         outcome.kept += kept
       }
     }
     return outcome
-  }, pace.isOver)
+  }, throttle.isOver)
 }
 
 /** The id of the oldest of the newest runs of a pipeline; null when there are not that many. */
@@ -50,25 +50,25 @@ async function oldestOfNewest(db: Database, pipelineId: number, count: number): 
 type Walk = { pipelineId: number; status: (typeof ENDED)[number]; oldestKept: number }
 
 /** From the oldest on. */
-async function removeFrom(db: Database, walk: Walk, pace: Pace): Promise<Outcome> {
+async function removeFrom(db: Database, walk: Walk, throttle: Throttle): Promise<Outcome> {
   const outcome = { removed: 0, kept: 0 }
-  for (let after = 0; !pace.isOver(); ) {
+  for (let after = 0; !throttle.isOver(); ) {
     const rows = await nextRuns(db, walk, after)
-    const settled = rows.filter((row) => row.is_settled).map((row) => row.id)
+    const settled = rows.filter((row) => row.is_final).map((row) => row.id)
     const removed = await removeUnlessNeeded(db, settled)
     outcome.removed += removed
     outcome.kept += settled.length - removed
     if (rows.length < RUNS_AT_ONCE) break
     after = rows.at(-1)!.id
-    if (removed > 0) await pace.pause()
+    if (removed > 0) await throttle.pause()
   }
   return outcome
 }
 
 /** Only the index of pipeline and status provides this order (see model/actions/partition.ts). */
 async function nextRuns(db: Database, { pipelineId, status, oldestKept }: Walk, after: number) {
-  const { rows } = await sql<{ id: number; is_settled: boolean }>`
-    select a.id, ${isSettled} as is_settled from actions a
+  const { rows } = await sql<{ id: number; is_final: boolean }>`
+    select a.id, ${isFinal} as is_final from actions a
     where (a.pipeline_id, a.status, a.id) > (${pipelineId}::bigint, ${status}::text, ${after}::bigint)
       and (a.pipeline_id, a.status, a.id) < (${pipelineId}::bigint, ${status}::text, ${oldestKept}::bigint)
     order by a.pipeline_id, a.status, a.id limit ${RUNS_AT_ONCE}::int`.execute(db)

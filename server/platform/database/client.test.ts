@@ -3,7 +3,7 @@ import { after, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { administer, createTestDatabase } from '#test/support/database.ts'
 import { type SilentProxy, startSilentProxy } from '#test/support/silent-proxy.ts'
-import { unheardCommit, withQueryTimeout } from './client.ts'
+import { commitOutcomeUnknown, withQueryTimeout } from './client.ts'
 import { openDatabase } from './connect.ts'
 import { openListener } from './listen.ts'
 import { isOutage } from './outages.ts'
@@ -118,7 +118,7 @@ describe('a connection that went silent', () => {
     const lost = async (work: () => Promise<unknown>, before = async () => {}) => {
       await sql`select 1`.execute(db)
       await before()
-      return unheardCommit(await errorOf(withQueryTimeout(200, work))) !== undefined
+      return commitOutcomeUnknown(await errorOf(withQueryTimeout(200, work))) !== undefined
     }
     const silence = async () => proxy.loseAnswers()
     const insert = (text: string, on = db) => sql`insert into notes values (${text})`.execute(on)

@@ -38,7 +38,7 @@ const unheard = new WeakMap<object, Session>()
  * The session of a commit that was sent and never answered: its transaction may be committed all the same. Undefined
  * for every other error.
  */
-export function unheardCommit(error: unknown): Session | undefined {
+export function commitOutcomeUnknown(error: unknown): Session | undefined {
   return typeof error === 'object' && error !== null ? unheard.get(error) : undefined
 }
 
@@ -75,7 +75,7 @@ export class Client extends pg.Client {
    * Its server takes no writes any more, its statements no longer fit the schema, or one failed without an answer of the
    * server: the pool must not keep it.
    */
-  isSpent = false
+  isUnusable = false
   readonly #config: Config
   #unheard = false
   #isAccepted = false
@@ -185,8 +185,8 @@ export class Client extends pg.Client {
 
   #examine(error: Error & { code?: string }, commits: boolean): Error {
     if (!(error instanceof pg.DatabaseError) || error.code === '25006' || isStaleStatement(error))
-      this.isSpent = true
-    if (commits && isUnanswered(error)) this.isSpent = this.#unheard = true
+      this.isUnusable = true
+    if (commits && isUnanswered(error)) this.isUnusable = this.#unheard = true
     // Also the error of the rollback that follows a failed commit, which takes its place.
     if (this.#unheard && this.session) unheard.set(error, this.session)
     if (error.message === 'Query read timeout') this.#abandon()

@@ -76,7 +76,7 @@ export function openDatabase(
   nameExhaustion(pool, settings.onError)
   // The next one goes to the server that takes writes by then, or knows the schema.
   pool.on('release', (_error, client) => {
-    if (client instanceof Client && client.isSpent) void client.end()
+    if (client instanceof Client && client.isUnusable) void client.end()
   })
   const shared = pipelineWithinMs === undefined ? pool : shareConnections(pool, pipelineWithinMs)
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: shared }) })

@@ -16,7 +16,7 @@ const LOCK_ERRORS = ['55P03', '40P01', '57014']
 export async function lockTables(
   trx: Transaction,
   tables: readonly string[],
-  say: (message: string) => void,
+  print: (message: string) => void,
   givesUpMs = GIVES_UP_MS,
 ): Promise<void> {
   const [first, ...others] = tables
@@ -43,7 +43,7 @@ export async function lockTables(
       // Without the code of a lock error, which would make the migration start over.
       if (performance.now() > deadline)
         throw new Error(`No locks on ${names} after ${givesUpMs / 1_000} s: ${message}`, { cause: error })
-      if (attempt === 20) say(`Waiting for locks on ${names} (${message}); trying again`)
+      if (attempt === 20) print(`Waiting for locks on ${names} (${message}); trying again`)
       await sql`rollback to savepoint locks`.execute(trx)
     }
     await delay(20 + Math.random() * 80)

@@ -39,7 +39,7 @@ export type MigrateOptions = {
   to?: string
   migrations?: Record<string, Migration>
   release?: string
-  say?: (message: string) => void
+  print?: (message: string) => void
 }
 
 /**
@@ -52,7 +52,7 @@ export function migrate(db: Database, options: MigrateOptions = {}): Promise<voi
 }
 
 async function migrateAll(db: Database, options: MigrateOptions): Promise<void> {
-  const { release = VERSION, say = () => {} } = options
+  const { release = VERSION, print = () => {} } = options
   const names = options.migrations === undefined ? migrationNames() : Object.keys(options.migrations)
   const known = names.filter((name) => options.to === undefined || name <= options.to)
   await db.transaction().execute(async (trx) => {
@@ -68,13 +68,13 @@ async function migrateAll(db: Database, options: MigrateOptions): Promise<void> 
     try {
       const isDone = await db
         .transaction()
-        .execute(async (trx) => !(await migrateOnce(trx, { migrations, known, release, say })))
+        .execute(async (trx) => !(await migrateOnce(trx, { migrations, known, release, print })))
       if (isDone) break
       isMigrated = true
       attempt = 1
     } catch (error) {
       if (!LOCK_ERRORS.includes(codeOf(error)) || attempt === LOCK_ATTEMPTS) throw error
-      if (attempt === 1) say(`${(error as Error).message}; trying again`)
+      if (attempt === 1) print(`${(error as Error).message}; trying again`)
       attempt += 1
       await delay(250 + Math.random() * 500)
     }
@@ -115,7 +115,7 @@ export async function readExecuted(db: Database): Promise<Executed[]> {
  */
 async function migrateOnce(
   trx: Transaction,
-  { migrations, known, release, say }: Required<Omit<MigrateOptions, 'to'>> & { known: string[] },
+  { migrations, known, release, print }: Required<Omit<MigrateOptions, 'to'>> & { known: string[] },
 ): Promise<boolean> {
   await lockMigrations(trx)
   const executed = await readExecuted(trx)
@@ -124,7 +124,7 @@ async function migrateOnce(
   await sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`.execute(trx)
   for (const name of executed.length === 0 ? pending : pending.slice(0, 1)) {
     const migration = migrations[name]!
-    await lockTables(trx, migration.locks ?? [], say)
+    await lockTables(trx, migration.locks ?? [], print)
     await run(trx, name, migration)
     await sql`select pg_notify(${SCHEMA_CHANNEL}, ${migration.toleratedBy})`.execute(trx)
   }

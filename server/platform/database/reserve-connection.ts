@@ -37,7 +37,7 @@ export async function reserveConnection(
       assertWritable((await client.query(`select ${WRITABILITY}`)).rows[0])
     } catch (error) {
       // After a failover, the next connection goes to the server that takes writes.
-      client.isSpent = true
+      client.isUnusable = true
       throw error
     } finally {
       client.release()

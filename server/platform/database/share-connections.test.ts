@@ -5,7 +5,7 @@ import { createTestDatabase } from '#test/support/database.ts'
 import { openOwnPostgres } from '#test/support/own-postgres.ts'
 import { startSilentProxy } from '#test/support/silent-proxy.ts'
 import { until, untilLockWait } from '#test/support/until.ts'
-import { unheardCommit, withQueryTimeout } from './client.ts'
+import { commitOutcomeUnknown, withQueryTimeout } from './client.ts'
 import { type ConnectionSettings, type Database, openDatabase } from './connect.ts'
 import { isOutage } from './outages.ts'
 import type { SessionSettings } from './session.ts'
@@ -176,8 +176,8 @@ test('a shared connection that is lost fails both statements, and the next ones 
     select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and not granted`.execute(db)
   const [first, second] = await Promise.all(results)
   assert.ok(isOutage(first) && isOutage(second))
-  assert.equal(unheardCommit(first), undefined, 'a read')
-  assert.notEqual(unheardCommit(second), undefined, 'nobody knows whether it was stored')
+  assert.equal(commitOutcomeUnknown(first), undefined, 'a read')
+  assert.notEqual(commitOutcomeUnknown(second), undefined, 'nobody knows whether it was stored')
   await unlock()
   assert.ok((await pidOf(shared)) > 0)
 })
@@ -189,7 +189,7 @@ test('a shared connection that went silent is reset, so that nothing of it arriv
   const errors = [errorOf(withQueryTimeout(200, () => insert('unheard').execute(shared)))]
   await isSent()
   errors.push(errorOf(insert('behind it').execute(shared)))
-  for (const error of await Promise.all(errors)) assert.notEqual(unheardCommit(error), undefined)
+  for (const error of await Promise.all(errors)) assert.notEqual(commitOutcomeUnknown(error), undefined)
   await until('the connection is reset', 5_000, () => proxy.resets() === 1)
   assert.ok((await pidOf(shared)) > 0)
 })

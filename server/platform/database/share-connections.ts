@@ -47,7 +47,7 @@ export function shareConnections(pool: pg.Pool, withinMs: number): PostgresPool 
 function takesAnother({ client, users, sentAt }: Shared, withinMs: number): boolean {
   if (users > 1 || performance.now() - sentAt > withinMs) return false
   // The waits for a standby of two commits overlap on two connections only.
-  return !client.isPreparing && !client.isSpent && !client.waitsForStandby
+  return !client.isPreparing && !client.isUnusable && !client.waitsForStandby
 }
 
 const TRANSACTION = /^\s*(begin|start|commit|rollback|savepoint)\b/i

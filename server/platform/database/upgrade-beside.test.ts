@@ -141,7 +141,7 @@ describe('a migration while processes of an older release work', () => {
     let migrating: Promise<void> | undefined
     await reader.transaction().execute(async (trx) => {
       await sql`select from users`.execute(trx)
-      migrating = migrate(world.open(), { migrations, say: (message) => said.push(message) })
+      migrating = migrate(world.open(), { migrations, print: (message) => said.push(message) })
       await until('it gave up', 20_000, () => said.length > 0)
       // The lock that it gave up does not stand in the way of others.
       await sql`select from users`.execute(world.db)

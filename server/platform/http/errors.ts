@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { unheardCommit } from '#platform/database/client.ts'
+import { commitOutcomeUnknown } from '#platform/database/client.ts'
 import { codeOf } from '#platform/database/error-code.ts'
 import { type OutageKind, outageKind } from '#platform/database/outage-kinds.ts'
 import { isOutage } from '#platform/database/outages.ts'
@@ -153,7 +153,7 @@ const FRAMEWORK_ERRORS: Record<string, [ErrorCode, string]> = {
 function toApiError(error: FastifyError | ApiError, method: string): ApiError {
   if (error instanceof ApiError) return error
   if (error.validation) return invalid(errorsByField(error.validation))
-  const mayBeStored = method !== 'GET' && method !== 'HEAD' && unheardCommit(error) !== undefined
+  const mayBeStored = method !== 'GET' && method !== 'HEAD' && commitOutcomeUnknown(error) !== undefined
   if (isOutage(error)) return mayBeStored ? outcomeUnknown() : unavailable()
   const known = FRAMEWORK_ERRORS[error.code] ?? (error.statusCode === 400 ? MALFORMED : undefined)
   return new ApiError(...(known ?? ['internal', 'Internal error; the request id identifies it in the log.']))

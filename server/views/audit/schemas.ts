@@ -9,7 +9,7 @@ export const auditEntrySchema = t.namedObject('AuditEntry', {
     'The organization that it belongs to; null for accounts and their tokens.',
   ),
   occurred_at: t.Time('When it happened.'),
-  user: t.described(t.refOrNull(userSchema), 'Who did it; null when nobody was signed in.'),
+  user: t.described(t.refOrNull(userSchema), 'Who did it; null when no user was signed in.'),
   ip_address: t.TextOrNull('Where the request came from; null without a request.'),
   request_id: t.TextOrNull('The request that made the change, as in the log; null without one.'),
   verb: t.Text('What was done: `created`, `changed`, `removed` and others.'),

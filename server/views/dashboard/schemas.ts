@@ -71,10 +71,10 @@ const overviewDeliveriesSchema = t.namedObject('OverviewDeliveries', {
     'Outgoing hooks whose receivers fail, or that were disabled for it; at most 50.',
   ),
   pending: Count('Pending deliveries; 10000 means 10000 or more.'),
-  failed_last_day: Count('Deliveries that failed for good within 24 hours; 10000 means 10000 or more.'),
+  failed_last_day: Count('Deliveries that failed permanently within 24 hours; 10000 means 10000 or more.'),
   failed: t.List(
     t.ref(failedNotificationSchema),
-    'Deliveries that failed for good within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`.',
+    'Deliveries that failed permanently within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`.',
   ),
 })
 export type OverviewDeliveries = t.Static<typeof overviewDeliveriesSchema>
@@ -82,7 +82,7 @@ export type OverviewDeliveries = t.Static<typeof overviewDeliveriesSchema>
 const attentionSchema = t.namedObject('NeedsAttention', {
   kind: t.Word(
     ['live_unknown'] as const,
-    '`live_unknown`: what the server serves is not known; see `GET /applications/{id}/live`.',
+    '`live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`.',
   ),
   since: t.Time('Since when.'),
   detail: t.Text('The reason, in words.'),
@@ -97,7 +97,7 @@ const queueDepth = t.Exactly({
   ready: Count('Jobs that wait for a worker.'),
   deferred: Count('Jobs that are due later.'),
   active: Count('Jobs that run.'),
-  dead: Count('Jobs that failed for good.'),
+  dead: Count('Jobs that failed permanently.'),
 })
 
 export const overviewSchema = t.namedObject('Overview', {

@@ -25,7 +25,7 @@ const nameQuery = {
     q: t.Text({
       maxLength: 200,
       description:
-        'Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; every character stands for itself.',
+        'Words, separated by spaces or `/`, that all occur in the path or in the names that it is made of. Case-insensitive; no character is a wildcard.',
     }),
     within: t.Text({
       pattern: WITHIN_PATTERN,
@@ -61,7 +61,7 @@ export const nameRoutes: FastifyPluginAsyncTypebox<NameRoutes> = async (app, { d
     operation(showing(...new Set(Object.values(VIEWED_WITH))), 'listNames', {
       summary: 'Find resources by name',
       description:
-        'Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you may read, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.',
+        'Organizations, projects, environments, applications, servers, pipelines, hooks and credentials that you can view, in all of your organizations. With `q`, in this order: those whose path is `q`; whose name is the last word of `q`; whose name starts with it; all others. Then by path, type and id.',
       querystring: t.Exactly(nameQuery),
       response: { 200: t.List(t.ref(nameEntrySchema)), ...t.errorResponses(401, 422) },
     }),

@@ -26,10 +26,10 @@ export const actionNotificationSchema = t.namedObject('ActionNotification', {
   ),
   remote_state: t.Word(
     REMOTE_STATES,
-    'For presets that set a commit status, which is read back. `matches`: the service shows what was sent. `repaired`: the same, after it was sent again. `overridden`: it shows a status that somebody else or a newer run has set; left alone. `unknown`: it could not be read, see `remote_detail`. `not_checked`: not read back, or not yet.',
+    'For presets that set a commit status, which is read back. `matches`: the service shows what was sent. `repaired`: the same, after it was sent again. `overridden`: it shows a status set by another tool or a newer run; left alone. `unknown`: it could not be read, see `remote_detail`. `not_checked`: not read back, or not yet.',
   ),
-  remote_status: t.TextOrNull('The status that the service showed, in its own words; null when not known.'),
-  remote_detail: t.TextOrNull('What is to be said about `remote_state`; null otherwise.'),
+  remote_status: t.TextOrNull('The status that the service showed, in its own words; null if unknown.'),
+  remote_detail: t.TextOrNull('Details about `remote_state`; null if there are none.'),
   checked_at: t.TimeOrNull('When the status was last read back; null before.'),
   repairs: t.Integer({
     minimum: 0,

@@ -24,7 +24,7 @@ const possiblyLiveSchema = t.namedObject('PossiblyLiveRelease', {
   ),
   release_name: t.TextOrNull('The name of the release.'),
   commit: t.described(t.refOrNull(releaseCommitSchema), 'The commit of the release; null when unknown.'),
-  since: t.TimeOrNull('When the server switched to it; null when that is not known.'),
+  since: t.TimeOrNull('When the server switched to it; null if unknown.'),
 })
 
 export const liveReleaseSchema = t.namedObject('LiveRelease', {
@@ -77,7 +77,7 @@ const releaseSchema = t.namedObject('Release', {
   ),
   live: t.Flag('Whether the server serves it.'),
   was_live: t.Flag('Whether the server serves it, or has served it.'),
-  reverted: t.Flag('Whether it was taken back because a step after its activation failed.'),
+  reverted: t.Flag('Whether it was reverted because a step after its activation failed.'),
   can_roll_back: t.Flag(
     'Whether `type: rollback` with this `release_name` can start on all servers: it was live, was not reverted, and is not what all of them serve.',
   ),

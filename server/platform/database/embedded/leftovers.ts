@@ -12,12 +12,12 @@ const FAST_SHUTDOWN_MS = 30_000
 const LOST_BACKENDS_MS = 500
 const IMMEDIATE_SHUTDOWN_MS = 10_000
 
-export async function stopLeftovers(data: string, say: (message: string) => void): Promise<void> {
+export async function stopLeftovers(data: string, print: (message: string) => void): Promise<void> {
   const named = await namedProcess(data)
   if (named === undefined) return
   const running = await serverProcesses(data, named)
   if (running.includes(named)) {
-    say(`stopping a PostgreSQL server left over from a killed Gantry (process ${named})`)
+    print(`stopping a PostgreSQL server left over from a killed Gantry (process ${named})`)
     signal(named, 'SIGINT')
   }
   // Backends whose server was killed notice it when they next wait; a busy one may not for hours.

@@ -19,7 +19,7 @@ export type ServerPlan = {
   account: Account
   socketFolder: string
   settings: Record<string, string>
-  say: (message: string) => void
+  print: (message: string) => void
   onLaunch: () => void
 }
 
@@ -56,8 +56,8 @@ const SETTINGS = {
 
 /** Resolves when the server accepts connections. Leaves no process behind when it throws. */
 export async function launchServer(plan: ServerPlan, cancelled?: AbortSignal): Promise<Server> {
-  const { home, data, say } = plan
-  await stopLeftovers(data, say)
+  const { home, data, print } = plan
+  await stopLeftovers(data, print)
   await capLog(home)
   const logStart = await logSize(home)
   const { child, server } = await spawnServer(plan)

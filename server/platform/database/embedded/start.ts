@@ -26,7 +26,7 @@ export type EmbeddedOptions = {
   /** For tests: the folder of another version's binaries. */
   packageFolder?: string
   /** Prints a one-line message for the operator. */
-  say?: (message: string) => void
+  print?: (message: string) => void
   /** Called once initdb or the server runs: from then on this process has time for other work. */
   onLaunch?: () => void
 }
@@ -40,7 +40,7 @@ const MAX_BACKOFF_MS = 5_000
  * the thread that started it.
  */
 export async function startEmbeddedPostgres(options: EmbeddedOptions) {
-  const { settings = {}, say = () => {}, onLaunch = () => {} } = options
+  const { settings = {}, print = () => {}, onLaunch = () => {} } = options
   // Disposed in reverse order: by stop(), or here when a later part fails.
   await using resources = new AsyncDisposableStack()
   await mkdir(options.home, { recursive: true, mode: 0o700 })
@@ -55,14 +55,14 @@ export async function startEmbeddedPostgres(options: EmbeddedOptions) {
   const socket = await provideSocketFolder(data)
   resources.defer(() => socket.remove())
 
-  const plan = { home, data, binaries, account, socketFolder: socket.folder, settings, say, onLaunch }
+  const plan = { home, data, binaries, account, socketFolder: socket.folder, settings, print, onLaunch }
   const server = keepRunning(await launchServer(plan), plan)
   resources.defer(() => server.stop())
   const connection: PostgresConnection = { host: socket.folder, ...CONNECTION }
   await ensureDatabase(connection)
 
   const housekeeping = setInterval(() => {
-    Promise.all([capLog(home), socket.keep()]).catch((error: Error) => say(error.message))
+    Promise.all([capLog(home), socket.keep()]).catch((error: Error) => print(error.message))
   }, HOUSEKEEPING_MS).unref()
   resources.defer(() => clearInterval(housekeeping))
 
@@ -92,7 +92,7 @@ function keepRunning(first: Server, plan: ServerPlan): { stop(): Promise<void> }
       const since = performance.now()
       const reason = await server.ended
       if (signal.aborted) return
-      plan.say(`PostgreSQL exited unexpectedly (${reason}); restarting it`)
+      plan.print(`PostgreSQL exited unexpectedly (${reason}); restarting it`)
       if (performance.now() - since > MAX_BACKOFF_MS) backoff = 0
       for (let launched = false; !launched; ) {
         await pause(backoff, undefined, { signal })
@@ -101,7 +101,7 @@ function keepRunning(first: Server, plan: ServerPlan): { stop(): Promise<void> }
           server = await launchServer(plan, signal)
           launched = true
         } catch (error) {
-          plan.say(
+          plan.print(
             `PostgreSQL could not be restarted, retrying in ${backoff} ms: ${(error as Error).message}`,
           )
         }

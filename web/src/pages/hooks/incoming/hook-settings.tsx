@@ -71,6 +71,9 @@ const SCHEMES = [
   { value: 'timestamp', label: 'Hash with a timestamp (Stripe, Slack, Standard Webhooks)' },
   { value: 'token', label: 'The secret itself (GitLab)' },
 ]
+/** A hook may have a scheme without a label here: it comes with the tile of its sender. */
+const schemesWith = (scheme: string) =>
+  SCHEMES.some(({ value }) => value === scheme) ? SCHEMES : [...SCHEMES, { value: scheme, label: scheme }]
 const ALGORITHMS = ['sha256', 'sha384', 'sha512', 'sha1']
 
 /** How the sender proves who it is. Most hooks have this from their tile. */
@@ -86,7 +89,7 @@ function SignatureFields({ form }: { form: HookForm }) {
       {requires_secret && (
         <>
           <Group grow align="start" gap="sm">
-            <NativeSelect label="Signature" data={SCHEMES} {...form.field('scheme')} />
+            <NativeSelect label="Signature" data={schemesWith(scheme)} {...form.field('scheme')} />
             <TextInput
               label="Signature header"
               placeholder="X-Hub-Signature-256"

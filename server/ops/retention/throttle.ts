@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const LONGEST_PAUSE_MS = 1_000
 
 /** Lets others have the database at least half of the time, and says when to stop. */
-export type Pace = ReturnType<typeof createPace>
+export type Throttle = ReturnType<typeof createThrottle>
 
 /** `signal` and `untilMs` (on the clock of `performance`) end the work between two batches. */
-export function createPace({ signal, untilMs }: { signal: AbortSignal; untilMs: number }) {
+export function createThrottle({ signal, untilMs }: { signal: AbortSignal; untilMs: number }) {
   let busySince = performance.now()
   return {
     isOver: () => signal.aborted || performance.now() >= untilMs,
