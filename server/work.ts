@@ -187,7 +187,11 @@ export async function startWork(deps: WorkDeps) {
   }
 }
 
-async function createHandlers(deps: WorkDeps, workerName: string | undefined): Promise<JobHandlers> {
+/** One for every job: a missing one does not compile. */
+async function createHandlers(
+  deps: WorkDeps,
+  workerName: string | undefined,
+): Promise<Required<JobHandlers>> {
   const { config, db, enqueue, log, onError } = deps
   const { onMoves } = deps.metrics
   const runner = await openRunner({
