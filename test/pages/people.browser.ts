@@ -149,7 +149,7 @@ describe('the pages for people', () => {
     await dialog.getByRole('button', { name: 'Add role' }).click()
     const role = row(page, 'Roles', 'Operator')
     await role.getByText('Pipelines: view, run').waitFor()
-    await role.getByText('Nobody').waitFor()
+    await role.getByText('No members').waitFor()
 
     await world.invite('otto@example.com', { name: 'Otto Operator', role_id: await roleId('Operator') })
     await page.reload()

@@ -130,7 +130,7 @@ describe('a pipeline', () => {
       rolloutText({ batch, max_failed, on_failure })
     assert.equal(text('25%', 2, 'stop'), 'Batches of 25%, at most 2 may fail')
     assert.equal(text(1, 0, 'stop'), 'Batches of 1 server, stops at the first failure')
-    assert.match(text(1, 0, 'revert_all'), /stops at the first failure, then goes back on all servers$/)
+    assert.match(text(1, 0, 'revert_all'), /stops at the first failure, then reverts all servers$/)
   })
 
   it('is proposed as a whole for the first application', () => {

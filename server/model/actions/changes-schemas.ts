@@ -88,10 +88,7 @@ export const releaseComparisonSchema = t.namedObject('ReleaseComparison', {
     t.refOrNull(shippedCommitsSchema),
     'What goes away: commits of the live release that the new one does not have, as in a rollback. Null if unknown.',
   ),
-  files: t.described(
-    t.refOrNull(changedFilesSchema),
-    'What differs between the two. Null if unknown.',
-  ),
+  files: t.described(t.refOrNull(changedFilesSchema), 'What differs between the two. Null if unknown.'),
 })
 
 export const actionChangesSchema = t.namedObject('ActionChanges', {

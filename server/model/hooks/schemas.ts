@@ -131,7 +131,11 @@ const rateLimit = t.Exactly(
       maximum: 1_000_000,
       description: 'Calls per second, on average.',
     }),
-    burst: t.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that may come at the same time.' }),
+    burst: t.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Calls that may come at the same time.',
+    }),
   },
   { description: 'Calls beyond it get 429. Default: 1000 per second, 2000 at the same time.' },
 )

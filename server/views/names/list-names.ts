@@ -1,6 +1,6 @@
 import type { Caller } from '#access/authorization/caller.ts'
-import type { Extent, Page } from '#platform/http/pagination.ts'
 import { slugifyAnyScript } from '#client/slug.ts'
+import type { Extent, Page } from '#platform/http/pagination.ts'
 import { byPath, type IndexedName, keyOf } from './indexed-names.ts'
 import type { NameIndex } from './name-index.ts'
 import { entriesWithin, type NameQuery } from './name-query.ts'

@@ -25,7 +25,7 @@ export function remoteText(notification: Shown): string | undefined {
     case 'repaired':
       return `${service} shows ${remote_status} after it was sent again${checked}`
     case 'overridden':
-      return `${remote_detail ?? 'Somebody else has set the status.'} Left alone${checked}`
+      return `${remote_detail ?? 'Another system has set the status.'} Left alone${checked}`
     case 'unknown':
       return `Not known what ${service} shows${checked}: ${remote_detail ?? 'it could not be read.'}`
     case 'not_checked':

@@ -44,8 +44,8 @@ const SENTENCES: Record<string, string> = {
   FAILED_UNREACHABLE: 'A server was unreachable.',
   FAILED_SOURCE: 'The branch, tag, commit or repository was not found.',
   FAILED_UNHEALTHY: 'The new release is live, but it failed its health check.',
-  FAILED_REVERTED: 'The new release failed, and the earlier one is live again.',
-  FAILED_REVERT: 'The new release failed, and going back to the earlier one failed, too.',
+  FAILED_REVERTED: 'The new release failed and was reverted: the previous one is live.',
+  FAILED_REVERT: 'The new release failed, and so did the revert to the previous one.',
   SKIPPED: 'Never ran: a run it depends on failed, or a newer run superseded it.',
   SKIPPED_UNCHANGED: 'Never ran: no file that the paths of its hook match has changed since what is live.',
 }

@@ -142,7 +142,11 @@ function Entries({ items, isEverything }: { items: AuditEntry[]; isEverything: b
             'Person',
             undefined,
             ({ user }) =>
-              user ? <span title={user.email}>{user.name}</span> : <span className="dimmed">Nobody</span>,
+              user ? (
+                <span title={user.email}>{user.name}</span>
+              ) : (
+                <span className="dimmed">Not signed in</span>
+              ),
           ],
           ...(isEverything ? [organization] : []),
           [

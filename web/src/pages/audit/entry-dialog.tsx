@@ -38,7 +38,7 @@ export function EntryDialog({ entry, organization, close }: EntryDialogProps) {
             )}
             <span className="dimmed"> #{subject_id}</span>
           </Fact>
-          <Fact label="By">{user ? `${user.name} (${user.email})` : 'Nobody was signed in'}</Fact>
+          <Fact label="By">{user ? `${user.name} (${user.email})` : 'Not signed in'}</Fact>
           <Fact label="Time">
             <time dateTime={occurred_at}>{formatDateTime(occurred_at)}</time>
           </Fact>

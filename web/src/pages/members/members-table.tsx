@@ -82,7 +82,7 @@ export function MembersTable({ organizationId, members, ...choices }: MembersTab
           )
         })}
       </DataTable>
-      {shown.length === 0 && <p className="dimmed">Nobody matches “{text.trim()}”.</p>}
+      {shown.length === 0 && <p className="dimmed">No member matches “{text.trim()}”.</p>}
       {changing && (
         <ChangeMemberDialog
           organizationId={organizationId}

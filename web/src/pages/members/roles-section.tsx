@@ -100,7 +100,7 @@ export function RolesSection({ organizationId, roles, members, invitations }: Ro
 const MAX_HOLDERS = 3
 
 function Holders({ names }: { names: string[] }) {
-  if (names.length === 0) return <span className="dimmed">Nobody</span>
+  if (names.length === 0) return <span className="dimmed">No members</span>
   const rest = names.length - MAX_HOLDERS
   const shown = names.slice(0, MAX_HOLDERS).join(', ')
   return <span title={names.join(', ')}>{rest > 0 ? `${shown} and ${rest} more` : shown}</span>

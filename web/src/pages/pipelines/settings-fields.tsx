@@ -35,7 +35,7 @@ export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
       {form.values.operation === 'deploy' && (
         <NativeSelect
           label="When a deploy fails after activation"
-          description="Going back never happens once a step that cannot be undone has completed."
+          description="Never reverts once an irreversible step has completed."
           data={options(ON_FAILURE)}
           {...form.field('on_failure')}
         />

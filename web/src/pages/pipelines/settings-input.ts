@@ -29,13 +29,13 @@ export const QUEUE_POLICIES = {
 } as const
 
 export const ON_FAILURE = {
-  revert: 'Go back to the earlier release',
+  revert: 'Revert to the previous release',
   keep: 'Keep the new release',
 } as const
 
 export const ROLLOUT_ON_FAILURE = {
   stop: 'Stop: servers that are done stay as they are',
-  revert_all: 'Go back on all servers',
+  revert_all: 'Revert all servers',
 } as const
 
 export function valuesOfPipeline(pipeline: Pipeline): SettingsValues {
@@ -103,5 +103,5 @@ export function rolloutText(rollout: Pipeline['rollout']): string {
   const { batch, max_failed, on_failure } = rollout
   const size = typeof batch === 'string' ? batch : batch === 1 ? '1 server' : `${batch} servers`
   const limit = max_failed === 0 ? 'stops at the first failure' : `at most ${max_failed} may fail`
-  return `Batches of ${size}, ${limit}${on_failure === 'revert_all' ? ', then goes back on all servers' : ''}`
+  return `Batches of ${size}, ${limit}${on_failure === 'revert_all' ? ', then reverts all servers' : ''}`
 }

@@ -62,12 +62,12 @@ export function StepFields({ form }: { form: RecordForm<StepValues> }) {
         />
         <Checkbox
           label={STEP_LABELS.irreversible}
-          description="Once it has completed, a failed deploy does not go back to the earlier release."
+          description="Once it has completed, a failed deploy is not reverted."
           {...form.field('irreversible', 'checkbox')}
         />
         <Checkbox
           label={STEP_LABELS.run_on_revert}
-          description="After going back to the earlier release, the step runs once more. It must be able to run again."
+          description="After a revert, the step runs once more. It must be able to run again."
           {...form.field('run_on_revert', 'checkbox')}
         />
       </MoreOptions>

@@ -70,7 +70,7 @@ function Users() {
       <Loaded query={users} what="users">
         {({ items, total, hasNext }) =>
           items.length === 0 ? (
-            <EmptyState icon={Search} title="Nobody matches">
+            <EmptyState icon={Search} title="No user matches">
               No email address contains “{email}”.
             </EmptyState>
           ) : (
