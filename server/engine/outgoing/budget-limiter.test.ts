@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createBudgetLimiter } from './budget-limiter.ts'
-import { shareCapacity } from './capacity.ts'
+import { hooksWithMore, shareCapacity } from './capacity.ts'
+import type { ClaimedDelivery } from './claim-deliveries.ts'
 
 const BUDGET = { credentialId: 1, origin: 'https://api.github.com' }
 
@@ -87,4 +88,22 @@ test('hooks of one budget share its slots, and take none from the others', () =>
   )
   assert.deepEqual([...budgetSlots.values()], [1, 1, 1])
   assert.equal(share(0).slots.size, 0)
+})
+
+test('hooks are claimed again that used up their share, or shared a budget that is used up', () => {
+  const { limiter: budgets } = open()
+  budgets.stored({ ...BUDGET, ms: 60_000, isNamed: true })
+  const limiter = { available: (id: string) => (id === 'y' ? 2 : 1) }
+  const budgetOf = (id: string) => (id.startsWith('b') ? BUDGET : undefined)
+  const shares = shareCapacity(['b1', 'b2', 'x', 'y'], 50, { limiter, budgets, budgetOf })
+  const after = (...hookIds: string[]) =>
+    new Set(
+      hooksWithMore(
+        shares,
+        hookIds.map((hookId) => ({ hookId }) as ClaimedDelivery),
+      ),
+    )
+  assert.deepEqual(after(), new Set())
+  assert.deepEqual(after('x', 'y'), new Set(['x']))
+  assert.deepEqual(after('b1', 'y', 'y'), new Set(['b1', 'b2', 'y']))
 })
