@@ -150,7 +150,7 @@ suite('local servers', () => {
     })
     const runs = createConnect({ ...LOCAL_SETTINGS, databaseUid: usual.uid, sshGuard })
     later(t, runs.close)
-    const server = { id: null, name: 'here', kind: 'local' as const, rootDirectory: '/tmp' }
+    const server = { name: 'here', kind: 'local' as const, rootDirectory: '/tmp' }
     const connection = await runs.connect({ ...server, ...NO_SSH })
     assert.ok(connection.kind === 'connected')
     assert.equal((await run(connection.executor, 'id -un')).output, `${other.name}\n`)

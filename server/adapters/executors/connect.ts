@@ -8,8 +8,6 @@ import { CONNECT_TIMEOUT_MS, connectSsh, type SshOptions } from './ssh-connect.t
 
 /** A server with its decrypted key. Only SSH servers have host, port, login name and keys. */
 export type ServerAddress = {
-  /** Null: it is not stored. */
-  id: number | null
   name: string
   kind: ServerKind
   host: string | null
@@ -72,9 +70,9 @@ export function createConnect(settings: ConnectSettings): {
   }
 
   const connectors: Record<ServerKind, Connect> = {
-    async local({ id, rootDirectory }) {
+    async local({ rootDirectory }) {
       const local = await openLocal()
-      return 'kind' in local ? local : local.connect(rootDirectory, String(id))
+      return 'kind' in local ? local : local.connect(rootDirectory)
     },
     ssh: (server, options) => connectOverSsh(sshGuard, server, options),
   }

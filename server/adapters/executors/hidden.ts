@@ -24,8 +24,6 @@ export type View = {
   hidden: readonly Hidden[]
   /** The root of the server, if it is in a hidden folder: `source` is mounted there. */
   root: { path: string; source: string; id: string } | null
-  /** Commands of different servers never share a view, even if it shows the same files; null: of no server. */
-  server: string | null
 }
 
 const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
@@ -106,21 +104,19 @@ export async function viewFor(
   { home }: Pick<Secrets, 'home'>,
   hidden: readonly Hidden[],
   root: string | null,
-  server: string | null,
 ): Promise<View | RefusedRoot> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
   // A database that was restarted has another socket.
   const now = await Promise.all(hidden.map((one) => (one.isSocket ? identify(one.path) : one)))
   const present = now.filter((one) => one !== undefined)
   const everywhere = hideEverywhere(hidden, present, mounts)
-  if (root === null) return { hidden: everywhere, root: null, server }
+  if (root === null) return { hidden: everywhere, root: null }
   const placed = await locateRoot({ home }, hidden, root)
-  if (placed.kind !== 'hidden')
-    return placed.kind === 'visible' ? { hidden: everywhere, root: null, server } : placed
+  if (placed.kind !== 'hidden') return placed.kind === 'visible' ? { hidden: everywhere, root: null } : placed
   const source = await identify(placed.source)
   if (!source) return { kind: 'refused', message: `${root} does not exist and cannot be created` }
   if (!source.isFolder) return { kind: 'refused', message: `${root} is not a folder` }
-  return { hidden: everywhere, root: { path: placed.path, source: placed.source, id: source.id }, server }
+  return { hidden: everywhere, root: { path: placed.path, source: placed.source, id: source.id } }
 }
 
 /** The last result for each list: most often nothing has been mounted since, and no socket is another. */

@@ -42,8 +42,8 @@ export type LocalExecutor = Executor & {
   /** The account of commands that specify none. */
   account: LocalAccount | Impossible
   containment: Containment
-  /** For the commands of one server, which `server` identifies. Its root is created when it is missing; closing it does nothing. */
-  connect(rootDirectory: string, server: string): Promise<Connection>
+  /** For the commands of one server. Its root is created when it is missing; closing it does nothing. */
+  connect(rootDirectory: string): Promise<Connection>
   /** Why no server may have this root. */
   refuseRoot(rootDirectory: string): Promise<RefusedRoot | undefined>
 }
@@ -86,10 +86,10 @@ export async function openLocalExecutor(options: LocalOptions): Promise<LocalExe
   const backend = withPrewarmed(namespaced ?? createGuardedBackend(tools, home))
 
   const executor = createExecutor<LocalRequest>({
-    async launch({ runAsUser, root = null, server = null }) {
+    async launch({ runAsUser, root = null }) {
       const user = runAsUser === null ? account : await findLocalAccount(runAsUser)
       if ('kind' in user) return user
-      const view = namespaced ? await viewFor(options, hidden, root, server) : EVERYTHING
+      const view = namespaced ? await viewFor(options, hidden, root) : EVERYTHING
       if ('kind' in view) return impossible(view.message)
       return backend.launch({
         switchTo: switchFor(user, runAsUser !== null),
@@ -110,21 +110,21 @@ export async function openLocalExecutor(options: LocalOptions): Promise<LocalExe
     account,
     containment: namespaced ? 'namespace' : 'guard',
     refuseRoot,
-    async connect(root, server) {
+    async connect(root) {
       const refused = await refuseRoot(root)
       if (refused) return unreachable(refused.message)
       // Where we may not create it, the first command says so in the step's log.
       if (!('kind' in account)) await makeFolderOf(account, root).catch(() => false)
-      const run = (request: CommandRequest) => executor.run({ ...request, root, server })
+      const run = (request: CommandRequest) => executor.run({ ...request, root })
       return { kind: 'connected', executor: { run, close: async () => {} } }
     },
   }
 }
 
-/** The server that the command runs for, and its root. */
-type LocalRequest = CommandRequest & { root?: string; server?: string }
+/** `root`: of the server that the command runs for. */
+type LocalRequest = CommandRequest & { root?: string }
 
-const EVERYTHING: View = { hidden: [], root: null, server: null }
+const EVERYTHING: View = { hidden: [], root: null }
 
 /** Pure. Nothing of our own environment: it holds secrets. An account whose home is hidden gets the server's root. */
 export function environmentOf(
@@ -158,7 +158,7 @@ async function tryNamespaces(
   if (!tools) return undefined
   const backend = createNamespaceBackend(tools, home)
   const switchTo = 'kind' in account ? null : switchFor(account, false)
-  const view = await viewFor({ home }, hidden, null, null)
+  const view = await viewFor({ home }, hidden, null)
   const launched =
     'kind' in view ? unreachable(view.message) : await backend.launch({ switchTo, environment: {}, view })
   const end = 'kind' in launched ? launched : await supervise(PROBE, launched)

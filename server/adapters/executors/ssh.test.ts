@@ -117,7 +117,6 @@ describe('commands over SSH', () => {
     later(t, close)
     const { privateKey, hostKey, port, username: loginName } = optionsFor(sshd)
     const server = {
-      id: null,
       name: 'web',
       kind: 'ssh' as const,
       host: 'no-such-host.invalid',

@@ -25,8 +25,6 @@ while [ $# -gt 0 ]; do
   fi
 done
 cd /
-[ ! -d /dev/shm ] || mount -t tmpfs -o mode=1777,nosuid,nodev gantry /dev/shm
-[ ! -d /dev/pts ] || mount -t devpts -o newinstance,ptmxmode=0666,mode=620 gantry /dev/pts
 # Root without capabilities could still read disks and change the kernel's settings: it gets only harmless devices.
 if [ "$as" = root ]; then
   for device in null zero full random urandom tty ptmx; do

@@ -1,5 +1,5 @@
 // What a view hides, in the words of view.sh; `hidden.ts` decides what that is. A view is a mount namespace that a launcher
-// keeps open. It belongs to one server: what it has of its own, /dev/shm for example, is for the commands of that server.
+// keeps open. Servers that see the same files share one.
 
 import type { View } from './hidden.ts'
 import type { Launcher } from './launcher.ts'
@@ -9,7 +9,7 @@ export type ViewProblem = { problem: string }
 
 /** Equal for views that show the same: the root may be deleted and created again. */
 export function viewKey(view: View, asRoot: boolean): string {
-  return JSON.stringify([viewWords(view, asRoot), view.root?.id, view.server])
+  return JSON.stringify([viewWords(view, asRoot), view.root?.id])
 }
 
 /** Resolves with the number of the view. `asRoot`: for commands of root. */

@@ -167,7 +167,7 @@ async function probeKey(
   let shownKey = ''
   const server = { name: host, kind: 'ssh' as const, host, port, loginName: user, hostKey, privateKey }
   const connection = await connect(
-    { ...server, id: null, allowLoopback, rootDirectory: '/' },
+    { ...server, allowLoopback, rootDirectory: '/' },
     {
       onShownHostKey: (key) => {
         shownKey = key

@@ -13,9 +13,9 @@ export async function loadAddress(
 ): Promise<ServerAddress | { message: string }> {
   const key = await loadKey(deps, server)
   if ('message' in key) return key
-  const { id, name, provider_code: kind, host, port, root_directory: rootDirectory } = server
+  const { name, provider_code: kind, host, port, root_directory: rootDirectory } = server
   const { login_name: loginName, host_key: hostKey, allow_loopback: allowLoopback } = server
-  return { id, name, kind, host, port, loginName, hostKey, allowLoopback, rootDirectory, ...key }
+  return { name, kind, host, port, loginName, hostKey, allowLoopback, rootDirectory, ...key }
 }
 
 /** Null when the server has no key, which only SSH servers need. */
