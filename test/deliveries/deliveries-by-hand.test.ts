@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createMember, createTestTree, type TestTree } from '#test/support/world.ts'
 
 const world = await openDeliveries({ after })
@@ -161,7 +161,7 @@ suite('replaying a delivery', () => {
     const last = (await world.requests(hook.id)).at(-1)!
     assert.equal(last.attempt, 10)
     assert.equal((await replay(last.id, tree.owner.token)).status, 202)
-    await until(async () => {
+    await untilTrue(async () => {
       if ((await world.requests(hook.id)).length >= 11) return true
       await world.passTime(hook.id, 120)
       return false

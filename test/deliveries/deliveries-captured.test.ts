@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { MASK } from '#platform/masking/masked.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import {
   type Behavior,
   COMPLETED,
@@ -10,6 +9,7 @@ import {
   openDeliveries,
   openReceiver,
 } from '#test/support/deliveries.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createTestTree } from '#test/support/world.ts'
 
 const world = await openDeliveries({ after })
@@ -295,7 +295,7 @@ suite('replays of a hook that captures', () => {
     const token = tree.owner.token
     const sent = await request('POST', `/hooks/outgoing/${hook.id}/redeliver`, { token, body })
     assert.equal(sent.body.deliveries, 3, sent.text)
-    await until(async () => {
+    await untilTrue(async () => {
       await world.passTime(hook.id, 6)
       return receiver.arrivals.length === 6
     })

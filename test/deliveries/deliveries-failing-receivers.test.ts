@@ -3,8 +3,8 @@ import { Writable } from 'node:stream'
 import { after, suite, test } from 'node:test'
 import { pino } from 'pino'
 import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, DAY, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
 
 type LogLine = { msg: string; hook_id?: string; level: number; reason?: string }
@@ -76,7 +76,7 @@ suite('a receiver that fails five times in a row', () => {
     receiver.answer(200)
     await world.exhaust(hook.id)
     assert.ok((await world.deliveries(hook.id)).every(({ state }) => state === 'delivered'))
-    await until(async () => (await world.health(hook.id)) === undefined)
+    await untilTrue(async () => (await world.health(hook.id)) === undefined)
     assert.equal(receiver.arrivals.length, 5 + 12)
   })
 
@@ -104,7 +104,7 @@ suite('a receiver that fails five times in a row', () => {
     for (let number = 0; number < 3; number += 1) await startAction(tree, { tell: false })
     receiver.answer(200)
     await endPause(hook.id)
-    await until(async () => (await states(hook.id)).filter((state) => state === 'ignored').length === 3)
+    await untilTrue(async () => (await states(hook.id)).filter((state) => state === 'ignored').length === 3)
     await startAction(tree, { tell: true })
     await receiver.until(6)
   })
@@ -193,16 +193,16 @@ suite('a hook', () => {
     const { receiver, tree, hook } = await openFailing(t, 400)
     await startMany(tree, 9)
     await world.untilIdle(hook.id)
-    await until(async () => (await world.health(hook.id))?.failed_deliveries === 9)
+    await untilTrue(async () => (await world.health(hook.id))?.failed_deliveries === 9)
     await world.passTime(hook.id, 2.6 * DAY)
     receiver.answer(503)
     await startMany(tree, 1)
-    await until(() => warnings(hook.id).length === 1)
+    await untilTrue(() => warnings(hook.id).length === 1)
     assert.equal((await read(hook.id, tree)).active, true)
     receiver.answer(400)
     await world.passTime(hook.id, 2.5 * DAY - 60)
     await startMany(tree, 1)
-    await until(() => isOff(hook.id, tree))
+    await untilTrue(() => isOff(hook.id, tree))
     const { disabled_at, disabled_reason } = await read(hook.id, tree)
     assert.ok(Math.abs(Date.parse(disabled_at) - Date.now()) < 60_000)
     assert.match(disabled_reason, /^Every delivery failed for 5 days \(1[01] deliveries\)\.$/)
@@ -215,10 +215,10 @@ suite('a hook', () => {
   test('stays active when fewer deliveries failed in that time', async (t) => {
     const { tree, hook } = await openFailing(t, 400)
     await startMany(tree, 2)
-    await until(async () => (await world.health(hook.id))?.failed_deliveries === 2)
+    await untilTrue(async () => (await world.health(hook.id))?.failed_deliveries === 2)
     await world.passTime(hook.id, 30 * DAY)
     await startMany(tree, 1)
-    await until(async () => (await world.health(hook.id))?.failed_deliveries === 3)
+    await untilTrue(async () => (await world.health(hook.id))?.failed_deliveries === 3)
     assert.equal(await isOff(hook.id, tree), false)
   })
 
@@ -233,8 +233,8 @@ suite('a hook', () => {
     await world.recorded(hook.id, 2)
     assert.equal(await isOff(hook.id, tree), false)
     await move(action!, COMPLETED)
-    await until(() => isOff(hook.id, tree))
-    await until(async () => (await states(hook.id)).join() === 'missed,failed,failed')
+    await untilTrue(() => isOff(hook.id, tree))
+    await untilTrue(async () => (await states(hook.id)).join() === 'missed,failed,failed')
     assert.equal((await read(hook.id, tree)).disabled_reason, 'The receiver returned 410 (Gone) twice.')
     assert.equal(receiver.arrivals.length, 3)
 
@@ -271,7 +271,7 @@ suite('a hook', () => {
     await world.untilFailing(hook.id, 2)
     receiver.answer(200)
     await world.change(hook.id, { active: false }, tree.owner.token)
-    await until(async () => (await world.deliveries(hook.id)).every(({ state }) => state === 'missed'))
+    await untilTrue(async () => (await world.deliveries(hook.id)).every(({ state }) => state === 'missed'))
     assert.ok((await world.requests(hook.id)).every((record) => record.next_attempt_at === null))
     const again = await world.change(hook.id, { active: true }, tree.owner.token)
     assert.equal(again.headers['x-missed-deliveries'], '2')

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import type { HookHealth } from '#model/hooks/health.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
 import type { HookRequestRecord } from '#views/hook-requests/schemas.ts'
 
@@ -60,7 +60,7 @@ suite('a hook whose receiver fails', () => {
     receiver.answer(200)
     await world.passTime(hook.id, 60)
     await receiver.until(2)
-    await until(async () => (await world.health(hook.id)) === undefined)
+    await untilTrue(async () => (await world.health(hook.id)) === undefined)
     assert.equal((await healthOf(hook.id, tree)).state, 'active')
     // Neither the attempt that failed nor the one that succeeded is followed by another.
     const attempts = await attemptsOf(hook.id, tree)
@@ -101,7 +101,7 @@ suite('a hook whose receiver fails', () => {
     const action = await startAction(tree)
     await world.untilFailing(hook.id, 1)
     await move(action, IN_PROGRESS)
-    await until(async () => (await world.deliveries(hook.id)).length === 2)
+    await untilTrue(async () => (await world.deliveries(hook.id)).length === 2)
     // As it is stored while the first attempt is in progress.
     await db
       .updateTable('deliveries')
@@ -117,7 +117,7 @@ suite('a hook whose receiver fails', () => {
   test('has no next attempt when all that was to be sent has failed', async (t) => {
     const { tree, hook } = await open(t, 400)
     await move(await startAction(tree), IN_PROGRESS)
-    await until(async () => (await world.health(hook.id))?.failed_deliveries === 1)
+    await untilTrue(async () => (await world.health(hook.id))?.failed_deliveries === 1)
     const { failing_since, ...health } = await healthOf(hook.id, tree)
     assert.ok(failing_since)
     assert.deepEqual(health, {
@@ -132,7 +132,7 @@ suite('a hook whose receiver fails', () => {
     const { tree, hook } = await open(t, 410)
     const action = await startAction(tree)
     await move(action, IN_PROGRESS, COMPLETED)
-    await until(async () => (await get(`/hooks/outgoing/${hook.id}`, tree)).active === false)
+    await untilTrue(async () => (await get(`/hooks/outgoing/${hook.id}`, tree)).active === false)
     const { state: _, ...health } = await healthOf(hook.id, tree)
     const nothing = { failures_in_a_row: 0, failing_since: null, next_attempt_at: null }
     assert.deepEqual(health, { ...nothing, last_error: 'The receiver returned 410.' })

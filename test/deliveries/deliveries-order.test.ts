@@ -7,7 +7,6 @@ import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
 import { loadOutgoingHooks, type OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
 import { createActionReader } from '#model/actions/read-action.ts'
 import { createTree } from '#model/inventory/tree.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import {
   COMPLETED,
   FAILED,
@@ -16,6 +15,7 @@ import {
   openReceiver,
   startTestDelivering,
 } from '#test/support/deliveries.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createTestTree } from '#test/support/world.ts'
 
 const world = await openDeliveries({ after })
@@ -181,10 +181,10 @@ test('hooks whose requests hang do not delay another hook at the same origin', a
   await Promise.all(hanging)
   const actions = await Promise.all(Array.from({ length: 4 }, () => startAction(tree)))
   for (const action of actions) await move(action, IN_PROGRESS)
-  await until(() => waiting.length >= 60)
+  await untilTrue(() => waiting.length >= 60)
   const more = await Promise.all(Array.from({ length: 4 }, () => startAction(tree)))
   for (const action of more) await move(action, IN_PROGRESS)
-  await until(async () => (await states(hook.id)).filter((state) => state === 'delivered').length === 8)
+  await untilTrue(async () => (await states(hook.id)).filter((state) => state === 'delivered').length === 8)
   receiver.answer(200)
   for (const end of waiting) end()
 })
@@ -253,7 +253,7 @@ suite('a worker', () => {
     assert.notEqual(leased_until, null)
 
     waiting[1]!()
-    await until(async () => (await only(hook.id)).state === 'delivered')
+    await untilTrue(async () => (await only(hook.id)).state === 'delivered')
     assert.equal((await quiet.requests(hook.id)).length, 2)
     assert.equal(receiver.arrivals.length, 2)
   })

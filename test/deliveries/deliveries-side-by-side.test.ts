@@ -10,8 +10,8 @@ import { storeAttempts } from '#engine/outgoing/store.ts'
 import { storeHealth } from '#engine/outgoing/store-health.ts'
 import type { RecordedDelivery } from '#engine/outgoing/store-statement.ts'
 import { createMask } from '#platform/masking/mask.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createTestTree } from '#test/support/world.ts'
 
 /** No worker runs here: the tests play the role of the processes that deliver. */
@@ -74,7 +74,7 @@ suite('the health of a receiver', () => {
       await sql`select from hook_health where hook_id = ${hookId} for update`.execute(other)
       storing = storeHealth(db, log, [attempt], once)
       storing.catch(() => {})
-      await until(somebodyWaits)
+      await untilTrue(somebodyWaits)
       await other.deleteFrom('hook_health').where('hook_id', '=', hookId).execute()
     })
     await storing
@@ -197,7 +197,7 @@ test('redelivery does not wait for attempts in progress', async () => {
     sending.then((done) => {
       outcome = done
     })
-    await until(async () => outcome !== undefined || (await somebodyWaits()))
+    await untilTrue(async () => outcome !== undefined || (await somebodyWaits()))
     assert.deepEqual(outcome, { kind: 'done', deliveries: 1 })
   })
   assert.deepEqual(

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { after, mock, suite, test } from 'node:test'
 import { Octokit } from '@octokit/core'
 import { throttling } from '@octokit/plugin-throttling'
-import { until } from '#platform/queue/test-queue.ts'
 import { openDeliveries, openReceiver } from '#test/support/deliveries.ts'
 import { openTokenTree, passPauses, SENDS_TOKEN, startMany } from '#test/support/rate-limits.ts'
+import { untilTrue } from '#test/support/until.ts'
 
 type Answer = { status: number; headers?: (nowMs: number) => Record<string, string>; body?: object }
 
@@ -98,7 +98,7 @@ suite('compared with Octokit, the next request is not earlier, and at most five 
       await startMany(world.api, tree, 1)
       for (const [index, seconds] of waits.entries()) {
         await world.recorded(hook.id, index + 1)
-        await until(async () => (await world.deliveries(hook.id))[0]!.leased_until === null)
+        await untilTrue(async () => (await world.deliveries(hook.id))[0]!.leased_until === null)
         // What has passed since the answer is less than a second.
         await passPauses(world.api, seconds - 1)
         await new Promise((resolve) => setTimeout(resolve, 150))
@@ -106,6 +106,6 @@ suite('compared with Octokit, the next request is not earlier, and at most five 
         await passPauses(world.api, 6)
         await receiver.until(index + 2)
       }
-      await until(async () => (await world.deliveries(hook.id))[0]!.state === 'delivered')
+      await untilTrue(async () => (await world.deliveries(hook.id))[0]!.state === 'delivered')
     })
 })

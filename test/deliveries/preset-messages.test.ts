@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { until } from '#platform/queue/test-queue.ts'
 import { COMPLETED, FAILED, IN_PROGRESS, openDeliveries } from '#test/support/deliveries.ts'
 import { newCommit, openPreset, permalink, presetOf, RUNS } from '#test/support/presets.ts'
 import { startDiscord } from '#test/support/services/discord.ts'
 import { ANSWER_LOST, answering } from '#test/support/services/failures.ts'
 import type { Json } from '#test/support/services/service.ts'
 import { startSlack } from '#test/support/services/slack.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
 
 const all = { after }
@@ -75,13 +75,13 @@ for (const kind of KINDS)
         chat.messages.length = 0
         const commit = newCommit()
         const id = await startAction(tree, { commit })
-        await until(() => chat.messages.length > 0)
+        await untilTrue(() => chat.messages.length > 0)
         await world.untilIdle(hook.id)
         const first = view(chat.messages[0])
         assert.deepEqual([first.headline, first.color], ['🕒 Shop, Shop: Queued', '#9e9e9e'])
         const states = RUNS[name as keyof typeof RUNS]
         await move(id, ...states.slice(0, -1))
-        await until(() => editsOf()[0] === states.length - 1)
+        await untilTrue(() => editsOf()[0] === states.length - 1)
         await sql`update actions set started_at = started_at - interval '75 seconds' where id = ${id}`.execute(
           db,
         )

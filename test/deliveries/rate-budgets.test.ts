@@ -7,7 +7,6 @@ import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
 import { storePauses } from '#engine/outgoing/rate-budgets.ts'
 import { apiBase } from '#model/hooks/presets/api-base.ts'
 import { loadPauses } from '#model/hooks/rate-budgets.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import { openDeliveries, openReceiver } from '#test/support/deliveries.ts'
 import {
   openLimited,
@@ -17,6 +16,7 @@ import {
   SENDS_TOKEN,
   startMany,
 } from '#test/support/rate-limits.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
 
 const world = await openDeliveries({ after })
@@ -52,15 +52,15 @@ test('300 actions through a credential with 50 requests a minute: all ends arriv
   const hook = await makeHook({ target_url: `${service.url}/statuses`, ...SENDS_TOKEN }, busy)
   const other = await makeHook({ target_url: `${service.url}/statuses`, ...SENDS_TOKEN }, idle)
   const actions = await startMany(api, busy, 300)
-  await until(() => service.accepted.length >= 50)
-  await until(async () => (await pauseOf(busy.credentialId)) !== undefined)
+  await untilTrue(() => service.accepted.length >= 50)
+  await untilTrue(async () => (await pauseOf(busy.credentialId)) !== undefined)
   await reportAll(api, busy, actions, 'in-progress')
   await reportAll(api, busy, actions, 'completed')
 
   const others = await startMany(api, idle, 30)
   await reportAll(api, idle, others, 'completed')
-  await until(() => others.every((id) => service.statusesOf(id).at(-1) === 'completed'))
-  await until(async () => (await countPending(other.id)) === 0)
+  await untilTrue(() => others.every((id) => service.statusesOf(id).at(-1) === 'completed'))
+  await untilTrue(async () => (await countPending(other.id)) === 0)
   assert.equal(service.accepted.filter(({ headers }) => headers['private-token'] === 'busy').length, 50)
 
   let minutes = 0
@@ -69,8 +69,8 @@ test('300 actions through a credential with 50 requests a minute: all ends arriv
     const before = service.accepted.length
     service.renew()
     await passPauses(api, 62)
-    await until(async () => service.accepted.length >= before + 50 || (await countPending(hook.id)) === 0)
-    await until(
+    await untilTrue(async () => service.accepted.length >= before + 50 || (await countPending(hook.id)) === 0)
+    await untilTrue(
       async () => ((await secondsLeft(busy.credentialId)) ?? 0) > 0 || (await countPending(hook.id)) === 0,
     )
   }
@@ -106,7 +106,7 @@ suite('a request that a service refuses because of its limit', () => {
     receiver.answer(429, { 'retry-after': '600' })
     await startMany(api, tree, 1)
     await world.recorded(hook.id, 1)
-    await until(async () => (await secondsLeft(tree.credentialId)) !== null)
+    await untilTrue(async () => (await secondsLeft(tree.credentialId)) !== null)
     const left = (await secondsLeft(tree.credentialId))!
     assert.ok(left > 590 && left <= 600, `${left} s`)
     const [waiting] = await world.deliveries(hook.id)
@@ -124,7 +124,7 @@ suite('a request that a service refuses because of its limit', () => {
     assert.equal(receiver.arrivals.length, 1)
     await passPauses(api, 101)
     await receiver.until(5)
-    await until(async () => (await countPending(hook.id)) === 0)
+    await untilTrue(async () => (await countPending(hook.id)) === 0)
     const delivered = await world.deliveries(hook.id)
     assert.deepEqual(new Set(delivered.map(({ attempts }) => attempts)), new Set([1]))
   })
@@ -134,12 +134,12 @@ suite('a request that a service refuses because of its limit', () => {
     receiver.answer(403, {}, '{"message": "You have exceeded a secondary rate limit."}')
     await startMany(api, tree, 1)
     for (const seconds of [60, 120, 240, 480, 900]) {
-      await until(async () => Math.abs(((await secondsLeft(tree.credentialId)) ?? 0) - seconds) <= 2)
+      await untilTrue(async () => Math.abs(((await secondsLeft(tree.credentialId)) ?? 0) - seconds) <= 2)
       if (seconds === 900) receiver.answer(200)
       await passPauses(api, seconds + 1)
     }
-    await until(async () => (await countPending(hook.id)) === 0)
-    await until(async () => (await pauseOf(tree.credentialId))?.unnamed_pauses === 0)
+    await untilTrue(async () => (await countPending(hook.id)) === 0)
+    await untilTrue(async () => (await pauseOf(tree.credentialId))?.unnamed_pauses === 0)
     assert.equal((await pauseOf(tree.credentialId))!.reason, 'secondary rate limit')
   })
 
@@ -152,7 +152,7 @@ suite('a request that a service refuses because of its limit', () => {
       db,
     )
     await passPauses(api, 61)
-    await until(async () => (await world.deliveries(hook.id))[0]!.state === 'failed')
+    await untilTrue(async () => (await world.deliveries(hook.id))[0]!.state === 'failed')
     assert.equal((await world.requests(hook.id)).length, 2)
   })
 
@@ -162,11 +162,11 @@ suite('a request that a service refuses because of its limit', () => {
       response.writeHead(request.headers['private-token'] ? 429 : 200, { 'retry-after': '600' }).end(),
     )
     await startMany(api, tree, 1)
-    await until(async () => (await pauseOf(tree.credentialId)) !== undefined)
+    await untilTrue(async () => (await pauseOf(tree.credentialId)) !== undefined)
     const plain = await makeHook({ target_url: receiver.url, settings: { request_body: {} } }, tree)
     const [id] = await startMany(api, tree, 1)
     await reportAll(api, tree, [id!], 'completed')
-    await until(async () => (await world.deliveries(plain.id))[0]?.state === 'delivered')
+    await untilTrue(async () => (await world.deliveries(plain.id))[0]?.state === 'delivered')
   })
 })
 
@@ -342,13 +342,13 @@ test('a pause of another process keeps back what is claimed already', async (t) 
     inFlight = () => response.end()
   })
   await startMany(api, tree, 1)
-  await until(() => inFlight !== undefined)
+  await untilTrue(() => inFlight !== undefined)
   const { origin } = new URL(receiver.url)
   await storePauses(db, [{ credentialId: tree.credentialId, origin, ms: 60_000, reason: 'rate limit' }])
   await startMany(api, tree, 2)
   receiver.answer(200)
   inFlight!()
-  await until(async () => (await countPending(hook.id)) === 2)
+  await untilTrue(async () => (await countPending(hook.id)) === 2)
   await new Promise((resolve) => setTimeout(resolve, 120))
   assert.equal(receiver.arrivals.length, 1)
   await passPauses(api, 61)

@@ -16,7 +16,6 @@ import { ATTEMPT_OUTCOMES } from '#engine/outgoing/record-attempt.ts'
 import { SKIPPED, type State } from '#model/actions/status.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import {
   type Arrival,
   COMPLETED,
@@ -26,6 +25,7 @@ import {
   openReceiver,
 } from '#test/support/deliveries.ts'
 import { later } from '#test/support/later.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
 
 const guide = await readFile(new URL('../../docs/guides/receivers.md', import.meta.url), 'utf8')
@@ -404,7 +404,7 @@ async function runReceiver(t: TestContext, command: string, file: string, code: 
   let complaints = ''
   child.stdout.on('data', (chunk) => (printed += chunk))
   child.stderr.on('data', (chunk) => (complaints += chunk))
-  await until(() => /^port \d+$/m.test(printed) || isOver, 30_000)
+  await untilTrue(() => /^port \d+$/m.test(printed) || isOver, 30_000)
   assert.ok(!isOver, complaints)
   return {
     url: `http://127.0.0.1:${/^port (\d+)$/m.exec(printed)![1]}`,
@@ -439,7 +439,7 @@ for (const { language, command, file } of programs) {
       `action.status_changed: action ${action} is in-progress`,
       `action.status_changed: action ${action} is completed`,
     ]
-    await until(() => receiver.lines().length >= received.length)
+    await untilTrue(() => receiver.lines().length >= received.length)
     assert.deepEqual(receiver.lines(), received)
 
     const { request_headers, request_body } = records[2]!

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { until } from '#platform/queue/test-queue.ts'
 import {
   COMPLETED,
   FAILED,
@@ -21,6 +20,7 @@ import { ANSWER_IS_HTML, ANSWER_IS_HUGE, answering, failingAt } from '#test/supp
 import { startGitea } from '#test/support/services/gitea.ts'
 import { startGithub } from '#test/support/services/github.ts'
 import { startGitlab } from '#test/support/services/gitlab.ts'
+import { untilTrue } from '#test/support/until.ts'
 import type { TestTree } from '#test/support/world.ts'
 
 const LIST = 'list statuses'
@@ -146,8 +146,8 @@ suite('a final status', () => {
     const id = await runTo(tree, sha, COMPLETED)
     github.statuses.splice(github.statuses.indexOf(shown(sha)), 1)
     await checks.pass(id, 5)
-    await until(() => created(sha).length === 4)
-    await until(async () => (await checks.read(id))!.due_at !== null)
+    await untilTrue(() => created(sha).length === 4)
+    await untilTrue(async () => (await checks.read(id))!.due_at !== null)
     assert.equal(shown(sha).state, 'success')
     await checks.pass(id, 5)
     await checks.checked(id, 1)
@@ -177,8 +177,8 @@ suite('a final status', () => {
     for (const repairs of [1, 2]) {
       github.set({ repository, sha, context, state: 'failure', target_url: linkTo(id) })
       await checks.pass(id, 5)
-      await until(() => shown(sha).state === 'success')
-      await until(async () => (await checks.read(id))!.due_at !== null)
+      await untilTrue(() => shown(sha).state === 'success')
+      await untilTrue(async () => (await checks.read(id))!.due_at !== null)
       assert.equal((await read(id, tree)).repairs, repairs)
     }
     github.set({ repository, sha, context, state: 'failure', target_url: linkTo(id) })
@@ -217,7 +217,7 @@ suite('a final status', () => {
     await checks.planned(older)
     assert.equal(shown(sha).state, 'failure')
     await checks.pass(older, 5)
-    await until(() => shown(sha).state === 'success')
+    await untilTrue(() => shown(sha).state === 'success')
     assert.equal(shown(sha).target_url, linkTo(newer))
     assert.equal((await checks.read(older))!.remote_state, 'overridden')
     await checks.pass(older, 60)
@@ -238,7 +238,7 @@ suite('a final status', () => {
     await checks.planned(id)
     assert.equal(shown(sha).state, 'pending')
     await checks.pass(id, 5)
-    await until(() => shown(sha).state === 'success')
+    await untilTrue(() => shown(sha).state === 'success')
   })
 })
 
@@ -280,7 +280,7 @@ suite('a status that cannot be read back', () => {
     assert.match((await read(one, tree)).remote_detail, /credential/)
     await world.change(hook.id, { active: false }, tree.owner.token)
     await checks.pass(other, 5)
-    await until(async () => (await checks.read(other))!.due_at === null)
+    await untilTrue(async () => (await checks.read(other))!.due_at === null)
     assert.equal(listed(first).length + listed(second).length, 0)
   })
 })
@@ -301,7 +301,7 @@ test('a run that ends during a downtime is reported and checked after the restar
   const stopFirst = await live()
   const id = await apart.startAction(tree, { commit: sha })
   await apart.move(id, IN_PROGRESS)
-  await until(() => created(sha).length === 2)
+  await untilTrue(() => created(sha).length === 2)
   await stopFirst()
   await apart.move(id, FAILED)
 
@@ -313,7 +313,7 @@ test('a run that ends during a downtime is reported and checked after the restar
   assert.deepEqual([created(sha).length, shown(sha).state], [3, 'pending'])
   await own.pass(id, 86_400)
   await live()
-  await until(() => shown(sha).state === 'failure')
+  await untilTrue(() => shown(sha).state === 'failure')
   await own.planned(id)
   await own.pass(id, 86_400)
   assert.equal((await own.checked(id, 1)).remote_state, 'repaired')
@@ -327,7 +327,7 @@ suite('the rate budget of a credential', () => {
     const [one, other] = [await runTo(tree, shas[0], COMPLETED), await runTo(tree, shas[1], COMPLETED)]
     github.fail(failingAt(LIST, answering(429, {}, { 'retry-after': '60' })))
     await checks.pass(one, 5)
-    await until(async () => {
+    await untilTrue(async () => {
       const row = (await checks.read(one))!
       return row.leased_until === null && Date.parse(row.due_at!) > Date.now() + 60_000
     })
@@ -339,7 +339,7 @@ suite('the rate budget of a credential', () => {
       .executeTakeFirstOrThrow()
     assert.equal(pause.origin, github.url)
     await checks.pass(other, 5)
-    await until(async () => Date.parse((await checks.read(other))!.due_at!) > Date.now() + 50_000)
+    await untilTrue(async () => Date.parse((await checks.read(other))!.due_at!) > Date.now() + 50_000)
     assert.deepEqual([listed(shas[0]).length, listed(shas[1]).length], [1, 0])
 
     const waiting = await runTo(tree, commit(122))
@@ -366,8 +366,8 @@ test('a status that is sent again waits for a limit like a new one, however old 
   github.statuses.splice(github.statuses.indexOf(shown(sha)), 1)
   github.fail(failingAt(CREATE, answering(429, {}, { 'retry-after': '60' })))
   await checks.pass(id, 5)
-  await until(() => created(sha).length === 4)
-  await until(async () => (await read(id, tree)).attempts === 0)
+  await untilTrue(() => created(sha).length === 4)
+  await untilTrue(async () => (await read(id, tree)).attempts === 0)
   assert.equal((await read(id, tree)).state, 'paused')
 })
 
@@ -401,8 +401,8 @@ suite('GitLab and Gitea', () => {
       assert.equal((await checks.checked(id, 1)).remote_state, 'matches', provider)
       service.statuses.splice(0)
       await checks.pass(id, 60)
-      await until(() => service.statuses.length > 0)
-      await until(async () => (await checks.read(id))!.due_at !== null)
+      await untilTrue(() => service.statuses.length > 0)
+      await untilTrue(async () => (await checks.read(id))!.due_at !== null)
       await checks.pass(id, 5)
       assert.equal((await checks.checked(id, 1)).remote_state, 'repaired', provider)
       assert.deepEqual(Object.values(service.shown(SHA)), ['success'], provider)

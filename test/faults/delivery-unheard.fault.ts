@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Database } from '#platform/database/connect.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import {
   COMPLETED,
   IN_PROGRESS,
@@ -10,6 +9,7 @@ import {
   openReceiver,
   startTestDelivering,
 } from '#test/support/deliveries.ts'
+import { untilTrue } from '#test/support/until.ts'
 
 const all = { after }
 const world = await openDeliveries(all, { delivers: false })
@@ -24,10 +24,10 @@ test('an attempt whose commit is not acknowledged is stored once, and delays not
   })
   const action = await world.startAction()
   await world.move(action, IN_PROGRESS)
-  await until(hasBroken)
+  await untilTrue(hasBroken)
   await world.move(action, COMPLETED)
   await receiver.until(2)
-  await until(async () => (await world.deliveries(hook.id)).every(({ state }) => state === 'delivered'))
+  await untilTrue(async () => (await world.deliveries(hook.id)).every(({ state }) => state === 'delivered'))
   const records = await world.requests(hook.id)
   assert.deepEqual(
     records.map(({ outcome, attempt }) => ({ outcome, attempt })),

@@ -56,5 +56,5 @@ test('a revert that was killed half-way is finished by another worker, on all se
     assert.equal(await liveFile(base, 'verdict'), 'good')
   }
   assert.deepEqual(reasonsOf(bad), ['FAILED_REVERTED', 'FAILED_REVERTED'])
-  assert.match(await logOf(id, 'revert-release'), /^Taken back: /)
+  assert.match(await logOf(id, 'revert-release'), /^Reverted: /)
 })

@@ -7,11 +7,11 @@ import { pruneOldData } from '#ops/retention/prune.ts'
 import { openDatabase } from '#platform/database/connect.ts'
 import { uuidAt } from '#platform/database/uuid-at.ts'
 import { openQueue } from '#platform/queue/open-queue.ts'
-import { until } from '#platform/queue/test-queue.ts'
 import { assertStarted, type Hook, openCalls, withVariables } from '#test/support/calls.ts'
 import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import { ADMIN_ENVIRONMENT, startGantry, temporaryHome } from '#test/support/process.ts'
+import { untilTrue } from '#test/support/until.ts'
 import { createHook, createHookRequest, createTestTree } from '#test/support/world.ts'
 
 const { api, db, tree, makeHook, call, requestsOf } = await openCalls({ after })
@@ -202,6 +202,6 @@ test('a worker prunes after GANTRY_KEEP_BODIES_DAYS', async (t) => {
       .execute()
     return rows.map(({ id }) => id)
   }
-  await until(async () => !(await kept()).includes(old), 30_000)
+  await untilTrue(async () => !(await kept()).includes(old), 30_000)
   assert.deepEqual(await kept(), [young])
 })

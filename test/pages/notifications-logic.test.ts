@@ -35,7 +35,7 @@ describe('notifications of a run', () => {
     )
     assert.equal(
       text({ remote_state: 'unknown', remote_status: null, remote_detail: 'GitHub returned 502.' }),
-      `Not known what GitHub shows, ${checked}: GitHub returned 502.`,
+      `Could not read the status from GitHub, ${checked}: GitHub returned 502.`,
     )
     assert.equal(text({ remote_state: 'not_checked', checked_at: null }), 'Not checked yet')
     assert.equal(text({ preset: null }), undefined)

@@ -125,7 +125,7 @@ describe('a pipeline', () => {
   })
 
   it('says how it is rolled out', () => {
-    assert.equal(rolloutText(null), 'All servers at once')
+    assert.equal(rolloutText(null), 'All servers at the same time')
     const text = (batch: string | number, max_failed: number, on_failure: 'stop' | 'revert_all') =>
       rolloutText({ batch, max_failed, on_failure })
     assert.equal(text('25%', 2, 'stop'), 'Batches of 25%, at most 2 may fail')

@@ -86,7 +86,7 @@ export function testScopes(theWorld: () => PagesWorld): void {
 
   it('show people with a role in one project only that project, and how to get there', async () => {
     const { page, errors, close } = await openPage(theWorld(), '/app/pipelines', limited)
-    await page.getByText('You cannot access a whole organization here.').waitFor()
+    await page.getByText('You have no access to an entire organization yet.').waitFor()
     await goTo(page, `/app/pipelines?organization=1&project=${shop.projectId}`)
     await page.getByRole('link', { name: 'Restart Web shop' }).waitFor()
     await isSelected(page, 'Sample organization', 'Web shop', 'All environments')

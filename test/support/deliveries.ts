@@ -15,9 +15,9 @@ import { createTree } from '#model/inventory/tree.ts'
 import { type AddressGuard, createAddressGuard } from '#platform/addresses/guard.ts'
 import { openListener } from '#platform/database/listen.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
-import { until as waitUntil } from '#platform/queue/test-queue.ts'
 import { openTestApp, type TestApp } from './harness.ts'
 import { later } from './later.ts'
+import { untilTrue } from './until.ts'
 import { createTestTree, type TestTree } from './world.ts'
 
 export type Arrival = {
@@ -79,7 +79,7 @@ export async function openReceiver(t: Closer) {
     },
     /** Waits until that many requests have arrived. */
     async until(count: number): Promise<Arrival[]> {
-      await waitUntil(() => arrivals.length >= count)
+      await untilTrue(() => arrivals.length >= count)
       return arrivals
     },
   }
@@ -160,7 +160,7 @@ export async function openDeliveries(
     requests,
     /** Waits until no delivery of the hook is in progress or due. */
     async untilIdle(hookId: string) {
-      await waitUntil(async () => {
+      await untilTrue(async () => {
         const open = (await deliveries(hookId)).filter(
           (one) =>
             one.state === 'pending' && (one.leased_until !== null || Date.parse(one.due_at) <= Date.now()),
@@ -171,17 +171,17 @@ export async function openDeliveries(
     },
     /** Waits until the hook has at least that many records. */
     async recorded(hookId: string, count: number) {
-      await waitUntil(async () => (await requests(hookId)).length >= count)
+      await untilTrue(async () => (await requests(hookId)).length >= count)
       return requests(hookId)
     },
     /** Waits until that many consecutive failures of the receiver are stored. */
     async untilFailing(hookId: string, failures: number) {
-      await waitUntil(async () => ((await health(hookId))?.failures_in_a_row ?? 0) >= failures)
+      await untilTrue(async () => ((await health(hookId))?.failures_in_a_row ?? 0) >= failures)
     },
     health,
     /** Moves the clock until no delivery of the hook is pending. */
     async exhaust(hookId: string) {
-      await waitUntil(async () => {
+      await untilTrue(async () => {
         await passTime(api, hookId, DAY)
         return (await deliveries(hookId)).every(({ state }) => state !== 'pending')
       })

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { createHttpClient } from '#adapters/http-client/client.ts'
 import { type OnCheck, startReconciler } from '#engine/reconciling/reconcile.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
-import { until } from '#platform/queue/test-queue.ts'
+import { untilTrue } from '#test/support/until.ts'
 import type { openDeliveries } from './deliveries.ts'
 import { later } from './later.ts'
 import { createTestTree, type TestTree } from './world.ts'
@@ -49,11 +49,11 @@ export function checksOf({ db }: Pick<World, 'db'>) {
     },
     /** Waits until the final delivery is stored, and with it what is to be checked. */
     async planned(actionId: number) {
-      await until(async () => (await read(actionId))?.due_at != null)
+      await untilTrue(async () => (await read(actionId))?.due_at != null)
     },
     /** Waits until so many checks were made since it was last sent. */
     async checked(actionId: number, checks: number) {
-      await until(async () => ((await read(actionId))?.checks ?? 0) >= checks)
+      await untilTrue(async () => ((await read(actionId))?.checks ?? 0) >= checks)
       return (await read(actionId))!
     },
   }

@@ -17,6 +17,11 @@ export async function until<Result>(
   }
 }
 
+/** For conditions that say by themselves what they are about. */
+export async function untilTrue(holds: () => Promise<boolean> | boolean, withinMs = 10_000): Promise<void> {
+  await until(String(holds), withinMs, holds)
+}
+
 /** Until a transaction in this database, or so many of them, wait for a lock; PostgreSQL has no event for that. */
 export async function untilLockWait(db: Database, count = 1): Promise<void> {
   await until('a transaction waits for a lock', 30_000, async () => {

@@ -14,7 +14,7 @@ import { onLines } from './output.ts'
 export type Guard = {
   /**
    * Signals every process with this mark and, when known, the command's process group. Resolves with the number of
-   * processes found; signal 0 only counts. Rejects when the guard is gone.
+   * processes found; signal 0 only counts. Rejects when the guard has ended.
    */
   signal(name: GuardSignal, mark: string, group: number | undefined): Promise<number>
   /** The process group to end when the connection does. */
@@ -72,7 +72,7 @@ export async function openGuard(
     isGone = true
     ready.resolve(false)
     gone.resolve()
-    for (const { reject } of waiting.values()) reject(new Error('the guard is gone'))
+    for (const { reject } of waiting.values()) reject(new Error('the guard has ended'))
   })
   const send = (...words: (string | number)[]) => input.write(`${words.join(' ')}\n`)
   send(marks, silence ? `-t ${silence.seconds}` : '')
@@ -82,7 +82,7 @@ export async function openGuard(
   gone.promise.then(() => clearInterval(heartbeat ?? undefined))
   return {
     signal(name, mark, group) {
-      if (isGone) return Promise.reject(new Error('the guard is gone'))
+      if (isGone) return Promise.reject(new Error('the guard has ended'))
       const id = ++requests
       const response = Promise.withResolvers<number>()
       waiting.set(id, response)

@@ -80,8 +80,8 @@ suite('reading a status back', () => {
 
   test('names what it cannot read, and whether asking again may help', () => {
     const reasons: [SendOutcome, RegExp, boolean][] = [
-      [answer('<html>'), /something else/, false],
-      [answer({ message: 'no list' }), /something else/, false],
+      [answer('<html>'), /something other/, false],
+      [answer({ message: 'no list' }), /something other/, false],
       [answer(Buffer.alloc(MAX_ANSWER_BYTES, '[')), /more than 1 MiB/, false],
       [answer([{ context: GITHUB.context }]), /without a state/, false],
       [answer(Array.from({ length: 100 }, (_, id) => ({ id, context: 'ci' }))), /too many/, false],

@@ -143,10 +143,10 @@ async function ask({ deps, job, run, attempt }: RunningTarget, executor: Executo
 }
 
 const STARTS: Record<Interruption, string> = {
-  connection: 'The connection was lost during the switch. Finding out what is live.',
-  worker: 'Finding out what is live: an earlier attempt may have switched.',
-  failure: 'Finding out what is live.',
-  cancellation: 'Canceled during the switch. Finding out what is live.',
+  connection: 'The connection was lost during the switch. Checking what is live.',
+  worker: 'Checking what is live: an earlier attempt may have switched.',
+  failure: 'Checking what is live.',
+  cancellation: 'Canceled during the switch. Checking what is live.',
 }
 
 function describe(found: Settled): string {

@@ -5,7 +5,6 @@ import { once } from 'node:events'
 import { chmod, lstat, mkdtemp, readdir, readFile, readlink, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { later } from '#test/support/later.ts'
 import { type FileContent, makeRepository } from '#test/support/repository.ts'
@@ -113,13 +112,6 @@ export async function treeOf(folder: string, below = ''): Promise<Record<string,
 
 export const releasesIn = async (base: string) => (await readdir(join(base, 'releases'))).sort()
 export const liveIn = (base: string) => readlink(join(base, 'current')).catch(() => null)
-
-export async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 20_000; !(await holds()); ) {
-    assert.ok(Date.now() < deadline, 'waited in vain')
-    await pause(10)
-  }
-}
 
 /** Ends the command with everything that it started, as a crash would. */
 export async function kill(child: ChildProcess): Promise<void> {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { access, lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { until } from '#test/support/until.ts'
 import { activateRelease } from './activate-new-release.ts'
 import {
   archiveOf,
@@ -17,7 +18,6 @@ import {
   run,
   start,
   treeOf,
-  until,
 } from './fixtures.ts'
 import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
 import { LOCK_LOST } from './shell.ts'
@@ -114,7 +114,7 @@ test('what a killed attempt had unpacked is removed by the next one', async (t) 
   await demand(takeLock(base, attempt('a', 1)))
   const child = start(extractRelease(base, attempt('a', 1), release(1)))
   child.stdin!.write(archive.subarray(0, 100_000))
-  await until(() => isThere(join(base, 'releases', `.${release(1)}.part`, 'a')))
+  await until('the release begins', 20_000, () => isThere(join(base, 'releases', `.${release(1)}.part`, 'a')))
   await kill(child)
   // Another one was killed between unpacking and finishing.
   await demand(takeLock(base, attempt('b', 1)))
@@ -135,7 +135,7 @@ test('an attempt that is superseded while it unpacks fails with a reason', async
   child.stdout!.resume()
   child.stderr!.resume()
   child.stdin!.on('error', () => {}).write(archive.subarray(0, 100_000))
-  await until(() => isThere(join(base, 'releases', `.${release(1)}.part`, 'b/2')))
+  await until('the second file', 20_000, () => isThere(join(base, 'releases', `.${release(1)}.part`, 'b/2')))
   await demand(takeLock(base, attempt('b')))
   child.stdin!.end(archive.subarray(100_000))
   assert.deepEqual(await ended, [LOCK_LOST, null])

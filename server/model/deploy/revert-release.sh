@@ -28,5 +28,5 @@ if [[ $mark_run == "$GANTRY_RUN" ]]; then
   { mkdir -p -- "$state/reverted" && mv -fT -- "$state/activated/$GANTRY_RELEASE" "$state/reverted/$GANTRY_RELEASE"; } 2>/dev/null ||
     rm -f -- "$state/activated/$GANTRY_RELEASE"
 fi
-say "Taken back: $GANTRY_RELEASE"
+say "Reverted: $GANTRY_RELEASE"
 say "Live now: $GANTRY_BEFORE"

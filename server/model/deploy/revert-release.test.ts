@@ -34,7 +34,7 @@ async function deployTwice(t: TestContext) {
 test('the earlier release is live again, and the other one is none to roll back to', async (t) => {
   const { base } = await deployTwice(t)
   const output = await demand(revertRelease(base, attempt('b'), BACK))
-  assert.equal(output, `Taken back: ${release(2)}\nLive now: ${release(1)}\n`)
+  assert.equal(output, `Reverted: ${release(2)}\nLive now: ${release(1)}\n`)
   assert.equal(await liveIn(base), `releases/${release(1)}`)
   const found = readReleases(await demand(listReleases(base)))!
   assert.deepEqual(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, mkdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { until } from '#test/support/until.ts'
 import { activateRelease } from './activate-new-release.ts'
 import {
   archiveOf,
@@ -15,7 +16,6 @@ import {
   releasesIn,
   run,
   start,
-  until,
 } from './fixtures.ts'
 import { takeLock } from './get-new-release.ts'
 import { parseLive } from './live-reading.ts'
@@ -75,9 +75,9 @@ test('a command that waits for the lock while settling waits, too, does not swit
   await new Promise((resolve) => holder.stdout!.once('data', resolve))
   const settling = settle(base)
   const waiters = () => countWaiters(join(base, '.gantry', 'lock'))
-  await until(async () => (await waiters()) === 1)
+  await until('one waits', 20_000, async () => (await waiters()) === 1)
   const late = run(activateRelease(base, attempt('b'), release(2)))
-  await until(async () => (await waiters()) === 2)
+  await until('two wait', 20_000, async () => (await waiters()) === 2)
   holder.stdin!.end('\n')
   const [found, { code }] = await Promise.all([settling, late])
   const isSwitched = found?.kind === 'release' && found.name === release(2)

@@ -39,7 +39,7 @@ test('totals of the installation are shown as they are, not added up', async () 
 
 test('a delivery attempt counts by its outcome, and a delivery when it ends', async () => {
   const { metrics, read } = createTestMetrics()
-  const record = (outcome: string) => ({ outcome, durationMs: 40 }) as never
+  const record = (outcome: string) => ({ outcome, duration_ms: 40 }) as never
   metrics.work.onAttempt({ next: { kind: 'retry', afterMs: 1 }, record: record('refused') })
   metrics.work.onAttempt({ next: { kind: 'delivered' }, record: record('delivered') })
   metrics.work.onAttempt({ next: { kind: 'ignored' }, record: null })

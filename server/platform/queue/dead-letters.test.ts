@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { untilTrue } from '#test/support/until.ts'
 import { listDeadLetters } from './dead-letters.ts'
 import { readQueueDepths } from './queue-depths.ts'
-import { countDeadLetters, createTestQueue, until } from './test-queue.ts'
+import { countDeadLetters, createTestQueue } from './test-queue.ts'
 
 test('a dead letter shows what failed and why, and only the field names of its payload', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
@@ -12,7 +13,7 @@ test('a dead letter shows what failed and why, and only the field names of its p
     },
   })
   await enqueue('test.count')
-  await until(async () => (await countDeadLetters(queue)) === 1)
+  await untilTrue(async () => (await countDeadLetters(queue)) === 1)
   const [letter, ...others] = await listDeadLetters(queue, 10)
   assert.equal(others.length, 0)
   const { id, enqueued_at, failed_at, ...shown } = letter!
@@ -34,9 +35,9 @@ test('the list is limited, newest first', async (t) => {
   }
   await work({ 'test.count': fail, 'test.hasty': fail })
   await enqueue('test.count', 2)
-  await until(async () => (await countDeadLetters(queue)) === 2)
+  await untilTrue(async () => (await countDeadLetters(queue)) === 2)
   await enqueue('test.hasty')
-  await until(async () => (await countDeadLetters(queue)) === 3)
+  await untilTrue(async () => (await countDeadLetters(queue)) === 3)
   const listed = await listDeadLetters(queue, 2)
   assert.deepEqual(
     listed.map(({ job }) => job),

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sql } from 'kysely'
+import { untilTrue } from '#test/support/until.ts'
 import type { Attempt } from './core.ts'
 import { fetchJobs } from './fetch-jobs.ts'
 import { affectedIds, completeJobs, createContext } from './handler.ts'
 import { reassignLostJobs } from './maintenance.ts'
-import { createTestQueue, type TestQueue, until } from './test-queue.ts'
+import { createTestQueue, type TestQueue } from './test-queue.ts'
 import { handBack } from './write-outcomes.ts'
 
 /** Two attempts of one job, which was reassigned from the first to the second. */
@@ -84,7 +85,7 @@ test('the writes of a handler roll back when its attempt was lost meanwhile', as
   await retried.promise
   const { rows } = await sql<{ attempt: number }>`select attempt from effects`.execute(queue.db)
   assert.deepEqual(rows, [{ attempt: 2 }])
-  await until(() => logged.some((line) => line.outcome === 'lost' && line.attempt === 1))
+  await untilTrue(() => logged.some((line) => line.outcome === 'lost' && line.attempt === 1))
 })
 
 test('the signal of an attempt that lost its job aborts', async (t) => {

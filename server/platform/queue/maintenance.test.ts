@@ -3,8 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import test from 'node:test'
 import { sql } from 'kysely'
+import { untilTrue } from '#test/support/until.ts'
 import { enqueuePeriodicJobs, reassignLostJobs } from './maintenance.ts'
-import { countDeadLetters, createTestQueue, until } from './test-queue.ts'
+import { countDeadLetters, createTestQueue } from './test-queue.ts'
 
 test('the job of a killed worker process is reassigned', async (t) => {
   const { queue, settings, work, enqueue, logged } = await createTestQueue(t)
@@ -23,7 +24,7 @@ test('the job of a killed worker process is reassigned', async (t) => {
   )
   child.kill('SIGKILL')
   assert.equal(await reassigned.promise, 2)
-  await until(() => logged.some((line) => line.message === 'worker lost; job reassigned'))
+  await untilTrue(() => logged.some((line) => line.message === 'worker lost; job reassigned'))
 })
 
 test('a live worker keeps its job, however long it takes', async (t) => {
@@ -43,7 +44,7 @@ test('a live worker keeps its job, however long it takes', async (t) => {
   await enqueue('test.count')
   const heartbeats = sql<{ old: boolean }>`
     select heartbeat_on > started_on + interval '2 seconds' as old from queue.job where state = 'active'`
-  await until(async () => (await heartbeats.execute(queue.db)).rows[0]?.old === true)
+  await untilTrue(async () => (await heartbeats.execute(queue.db)).rows[0]?.old === true)
   finish.resolve()
   assert.equal(runs, 1)
 })

@@ -1,5 +1,4 @@
 import type { TestContext } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { openListener } from '#platform/database/listen.ts'
@@ -102,15 +101,6 @@ function createTestLog(): { log: Log; logged: LogLine[] } {
   return {
     logged,
     log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
-  }
-}
-
-/** For conditions that only the database or the log shows. */
-export async function until(holds: () => Promise<boolean> | boolean, withinMs = 10_000): Promise<void> {
-  const deadline = performance.now() + withinMs
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`Still false after ${withinMs} ms: ${holds}`)
-    await delay(10)
   }
 }
 

@@ -3,7 +3,8 @@ import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { administer } from '#test/support/database.ts'
-import { createTestQueue, type LogLine, type TestQueue, until } from './test-queue.ts'
+import { untilTrue } from '#test/support/until.ts'
+import { createTestQueue, type LogLine, type TestQueue } from './test-queue.ts'
 
 // The outage itself takes time: with a heartbeat of one second, every running job then looks abandoned.
 const LONGER_THAN_HEARTBEAT_MS = 1_500
@@ -30,15 +31,15 @@ test('after an outage finished work is stored, running work continues, and every
 
   await blockConnections(settings.database!)
   duringOutage.resolve()
-  await until(() => logged.some((line) => line.level === 'error'))
+  await untilTrue(() => logged.some((line) => line.level === 'error'))
   await delay(LONGER_THAN_HEARTBEAT_MS)
   await allowConnections(settings.database!)
   afterOutage.resolve()
 
-  await until(async () => (await unfinished(queue)) === 0)
+  await untilTrue(async () => (await unfinished(queue)) === 0)
   assert.equal(runs.size, 400)
   assert.deepEqual(new Set(runs.values()), new Set([1]))
-  await until(() => logged.some(isOutageEnd))
+  await untilTrue(() => logged.some(isOutageEnd))
   assert.equal(logged.filter((line) => line.level === 'error').length, 1)
 })
 
@@ -52,7 +53,7 @@ test('after an outage, workers have a grace period to send a heartbeat', async (
   await delay(LONGER_THAN_HEARTBEAT_MS)
   await allowConnections(settings.database!)
   const reassigned = (line: LogLine) => line.message === 'worker lost; job reassigned'
-  await until(() => logged.some(reassigned))
+  await untilTrue(() => logged.some(reassigned))
   assert.ok(logged.find(reassigned)!.at - logged.find(isOutageEnd)!.at > 900)
 })
 

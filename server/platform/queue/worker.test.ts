@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import test from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { untilTrue } from '#test/support/until.ts'
 import { readQueueDepths } from './queue-depths.ts'
 import { createSignal } from './signal.ts'
-import { countDeadLetters, createTestQueue, type TestQueue, until } from './test-queue.ts'
+import { countDeadLetters, createTestQueue, type TestQueue } from './test-queue.ts'
 
 const NEVER_POLL = { pollMs: 60_000 }
 
@@ -30,7 +31,7 @@ test('2,000 jobs run exactly once with two workers', async (t) => {
   await work({ 'test.count': count }, NEVER_POLL)
   await work({ 'test.count': count }, NEVER_POLL)
   await enqueue('test.count', 2_000)
-  await until(async () => (await remaining(queue)) === 0)
+  await untilTrue(async () => (await remaining(queue)) === 0)
   assert.equal(runs.length, 2_000)
   assert.equal(new Set(runs).size, 2_000)
 })
@@ -54,7 +55,7 @@ test('jobs that come in quick succession are fetched together; the first one doe
   await ran.wait()
   assert.ok(runs[0]! - begin < 80, 'at once')
   for (let number = 0; number < 10; number += 1) await enqueue('test.rested')
-  await until(async () => (await remaining(queue)) === 0)
+  await untilTrue(async () => (await remaining(queue)) === 0)
   const fetches = runs.filter((at, index) => index === 0 || at - runs[index - 1]! > 50)
   assert.ok(fetches.length <= 2 + (runs.at(-1)! - begin) / 100, `${fetches.length} fetches`)
 })
@@ -71,7 +72,7 @@ test('no more jobs run concurrently than the catalog allows', async (t) => {
     },
   })
   await enqueue('test.count', 500)
-  await until(async () => (await remaining(queue)) === 0)
+  await untilTrue(async () => (await remaining(queue)) === 0)
   assert.equal(peak, 200)
 })
 
@@ -103,7 +104,7 @@ test('a failed job is retried at once, and becomes a dead letter after its last 
     NEVER_POLL,
   )
   await enqueue('test.count')
-  await until(async () => (await countDeadLetters(queue)) === 1)
+  await untilTrue(async () => (await countDeadLetters(queue)) === 1)
   assert.deepEqual(attempts, [1, 2, 3])
   const lines = logged.filter((line) => line.level === 'warn')
   assert.deepEqual(
@@ -120,7 +121,7 @@ test('a failure is stored even when its message contains characters that Postgre
     },
   })
   await enqueue('test.hasty')
-  await until(async () => (await countDeadLetters(queue)) === 1)
+  await untilTrue(async () => (await countDeadLetters(queue)) === 1)
 })
 
 test('a timeout aborts the signal and fails the attempt', async (t) => {
@@ -131,8 +132,8 @@ test('a timeout aborts the signal and fails the attempt', async (t) => {
     },
   })
   await enqueue('test.hasty')
-  await until(async () => (await countDeadLetters(queue)) === 1)
-  await until(() => logged.some((line) => line.job))
+  await untilTrue(async () => (await countDeadLetters(queue)) === 1)
+  await untilTrue(() => logged.some((line) => line.job))
   assert.equal(logged.find((line) => line.job)?.error, 'timed out after 0.1 s')
 })
 
@@ -140,7 +141,7 @@ test('a handler that ignores its signal loses its slot', async (t) => {
   const { queue, work, enqueue } = await createTestQueue(t)
   await work({ 'test.hasty': () => new Promise(() => {}) })
   await enqueue('test.hasty', 201)
-  await until(async () => (await countDeadLetters(queue)) === 201)
+  await untilTrue(async () => (await countDeadLetters(queue)) === 201)
 })
 
 test('a stored payload that no longer matches its schema fails without running', async (t) => {
@@ -152,7 +153,7 @@ test('a stored payload that no longer matches its schema fails without running',
     },
   })
   await queue.boss.insert('test.hasty', [{ data: { number: 'one' } }])
-  await until(async () => (await countDeadLetters(queue)) === 1)
+  await untilTrue(async () => (await countDeadLetters(queue)) === 1)
   assert.equal(runs, 0)
 })
 
@@ -201,7 +202,7 @@ test('a handler may complete its job in its own transaction', async (t) => {
     },
   })
   await enqueue('test.count')
-  await until(() => logged.some((line) => line.outcome === 'completed'))
+  await untilTrue(() => logged.some((line) => line.outcome === 'completed'))
   assert.equal(await remaining(queue), 0)
 })
 
@@ -210,7 +211,7 @@ test('a job without a handler in this process is left for another', async (t) =>
   await work({ 'test.count': async () => {} })
   await enqueue('test.hasty')
   await enqueue('test.count')
-  await until(async () => (await remaining(queue)) === 1)
+  await untilTrue(async () => (await remaining(queue)) === 1)
   const depths = await readQueueDepths(queue)
   assert.equal(depths.find((depth) => depth.job === 'test.hasty')?.ready, 1)
 })

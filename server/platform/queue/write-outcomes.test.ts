@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sql } from 'kysely'
+import { untilTrue } from '#test/support/until.ts'
 import { listDeadLetters } from './dead-letters.ts'
-import { countDeadLetters, createTestQueue, type TestQueue, until } from './test-queue.ts'
+import { countDeadLetters, createTestQueue, type TestQueue } from './test-queue.ts'
 
 const isOpen = sql<{ open: number }>`
   select count(*) as open from queue.job where name = 'test.kept' and state <> 'completed'`
@@ -26,13 +27,13 @@ test('an outcome that the database rejects fails its attempts, and the rest of t
   await rejectJob3(queue, 'complete')
   await work({ 'test.kept': async () => {} }, { pollMs: 60_000 })
   await enqueue('test.kept', 8)
-  await until(async () => (await countDeadLetters(queue)) === 1)
+  await untilTrue(async () => (await countDeadLetters(queue)) === 1)
   const [letter] = await listDeadLetters(queue, 1)
   assert.equal(letter!.attempts, 3)
   assert.match(letter!.error!, /job 3 is rejected/)
   const completed = logged.filter((line) => line.outcome === 'completed')
   assert.equal(new Set(completed.map((line) => line.job_id)).size, 7)
-  await until(() => logged.filter((line) => line.level === 'warn').length === 3)
+  await untilTrue(() => logged.filter((line) => line.level === 'warn').length === 3)
   assert.deepEqual(
     logged.filter((line) => line.level === 'warn').map(({ attempt, outcome }) => ({ attempt, outcome })),
     [1, 2, 3].map((attempt) => ({ attempt, outcome: 'failed' })),
@@ -45,8 +46,8 @@ test('an attempt that can neither be completed nor failed is reported once, and 
   await rejectJob3(queue, 'complete', 'fail')
   const worker = await work({ 'test.kept': async () => {} })
   await enqueue('test.kept', 8)
-  await until(() => logged.some((line) => line.message === 'job outcome could not be written'))
-  await until(async () => (await isOpen.execute(queue.db)).rows[0]!.open === 1)
+  await untilTrue(() => logged.some((line) => line.message === 'job outcome could not be written'))
+  await untilTrue(async () => (await isOpen.execute(queue.db)).rows[0]!.open === 1)
   await worker.stop({ graceMs: 5_000 })
   assert.equal(logged.filter((line) => line.level === 'error').length, 1)
 })

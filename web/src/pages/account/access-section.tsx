@@ -17,7 +17,7 @@ export function AccessSection() {
   const query = useGrants()
   return (
     <SectionCard id="access" title="Roles and permissions">
-      <Dimmed>What you may do, and where. It applies to everything in that scope.</Dimmed>
+      <Dimmed>What you can do, and where. It applies to everything in that scope.</Dimmed>
       {isInstanceAdmin && (
         <Text size="sm" mt="xs">
           You administer this installation: users, organizations, and the audit log of everything.

@@ -73,14 +73,14 @@ function ScopeFields({ form }: { form: RecordForm<TokenInput> }) {
         label="Permissions"
         data={[
           { value: 'scopes', label: 'Selected scopes' },
-          { value: 'full', label: 'Full access: everything that I may do' },
+          { value: 'full', label: 'Full access: same as my account' },
         ]}
         {...form.field('access')}
       />
       {form.values.access === 'scopes' && (
         <Checkbox.Group
           label="Scopes"
-          description="No scope includes another: a script that runs pipelines and reads their logs needs Read and Run."
+          description="Scopes are independent: a script that runs pipelines and reads their logs needs Read and Run."
           {...form.field('scopes')}
         >
           <Stack gap="xs" mt="xs">
@@ -133,7 +133,12 @@ function ReachFields({ form }: { form: RecordForm<TokenInput> }) {
         <Loaded query={organizations} what="organizations">
           {(all) => {
             if (all.length === 0)
-              return <Text className="dimmed">You cannot access a whole organization here.</Text>
+              return (
+                <Text className="dimmed">
+                  You have no access to an entire organization yet. Ask an owner for a role, or create an
+                  organization.
+                </Text>
+              )
             if (reach === 'projects') return <ProjectChoices form={form} organizations={all} />
             const choices = all.map(({ id, name }) => ({ id, name }))
             return <Choices label="Organizations" choices={choices} {...form.field('organizations')} />

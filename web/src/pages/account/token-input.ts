@@ -84,7 +84,7 @@ export function describeToken(input: TokenInput): string {
   const scopes = SCOPES.filter(({ value }) => input.scopes.includes(value))
   const abilities =
     access === 'full'
-      ? 'do everything that you may do'
+      ? 'do everything that your account can do'
       : scopes.map(({ description }) => uncapitalized(description)).join('; ') || 'do nothing'
   const count = (items: string[], noun: string) => `${items.length} ${noun}${items.length === 1 ? '' : 's'}`
   const where =

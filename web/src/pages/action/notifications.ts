@@ -27,7 +27,7 @@ export function remoteText(notification: Shown): string | undefined {
     case 'overridden':
       return `${remote_detail ?? 'Another system has set the status.'} Left alone${checked}`
     case 'unknown':
-      return `Not known what ${service} shows${checked}: ${remote_detail ?? 'it could not be read.'}`
+      return `Could not read the status from ${service}${checked}${remote_detail ? `: ${remote_detail}` : '.'}`
     case 'not_checked':
       return repairs > 0 ? `${remote_detail ?? ''} Sent again${checked}`.trim() : 'Not checked yet'
   }

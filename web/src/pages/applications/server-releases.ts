@@ -45,7 +45,7 @@ export function readCommitDigits(text: string): string | undefined {
 
 const UNKNOWN: Record<NonNullable<LiveRelease['contains_reason']>, string> = {
   nothing_live: 'Nothing is live',
-  live_unknown: 'Unknown: what is live there is not known',
+  live_unknown: 'Unknown: what is live there could not be read',
   unknown_commit: 'Unknown: no deploy has fetched this commit',
   ambiguous_commit: 'Unknown: several commits begin with these digits',
   unknown_live_commit: 'Unknown: the live commit is not in the mirror of the repository',

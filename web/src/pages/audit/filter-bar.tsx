@@ -18,7 +18,7 @@ export function FilterBar({ organizationId, filters, change }: FilterBarProps) {
   /** Page 7 of one list is not page 7 of another. */
   const set = (values: Record<string, string>) => change({ ...values, page: undefined })
   const selects = [
-    { name: 'person', label: 'Person', any: 'Anybody', options: people },
+    { name: 'person', label: 'Person', any: 'Any user', options: people },
     { name: 'kind', label: 'Kind', any: 'Any kind', options: kindChoices(isEverything) },
     { name: 'verb', label: 'Change', any: 'Any change', options: verbChoices(isEverything) },
   ] as const

@@ -42,7 +42,7 @@ export function setupTasks(names: readonly Pick<NameEntry, 'type'>[], hasDeploye
     },
     {
       name: 'Deploy for the first time',
-      description: 'By a push, or by hand.',
+      description: 'By a push, or manually.',
       isDone: hasDeployed,
       to: has('pipeline') ? '/pipelines' : SETUP,
     },

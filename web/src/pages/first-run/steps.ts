@@ -41,15 +41,15 @@ export function previewSteps(values: ApplicationValues): PreviewStep[] {
     { name: 'get-new-release', text: `Copies ${values.default_branch.trim() || 'main'} into a new folder` },
     {
       name: 'install-dependencies',
-      text: install ? 'Runs' : 'Does nothing: there is no command',
+      text: install ? 'Runs' : 'Skipped: no command set',
       ...(install && { command: install }),
     },
     {
       name: 'build-application',
-      text: build ? 'Runs' : 'Does nothing: there is no command',
+      text: build ? 'Runs' : 'Skipped: no command set',
       ...(build && { command: build }),
     },
-    { name: 'activate-new-release', text: 'Makes the new release live at once' },
+    { name: 'activate-new-release', text: 'Makes the new release live' },
     {
       name: 'remove-old-releases',
       text: `Keeps ${keep === 1 ? 'the last release' : `the last ${keep} releases`}`,

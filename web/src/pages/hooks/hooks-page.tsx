@@ -114,8 +114,8 @@ function NoHooks({ filter }: { filter: HookFilter }) {
   if (isFiltered) return <span className="dimmed">No hook matches</span>
   return (
     <EmptyState icon={Webhook} title="No hooks yet" isCompact>
-      An incoming hook starts a pipeline when a service calls its URL. An outgoing hook tells a service about
-      runs.
+      An incoming hook starts a pipeline when a service calls its URL. An outgoing hook notifies a service
+      about runs.
     </EmptyState>
   )
 }

@@ -122,7 +122,7 @@ function RemoveMember({ organizationId, member: { user }, close }: RemoveMemberP
       }
       close={close}
     >
-      {user.name} ({user.email}) loses all roles in this organization at once. The account itself stays.
+      {user.name} ({user.email}) loses all roles in this organization immediately. The account itself stays.
     </ConfirmDialog>
   )
 }

@@ -106,7 +106,7 @@ function RevokeInvitation({ organizationId, invitation, close }: RevokeInvitatio
       }
       close={close}
     >
-      The link that was sent to {invitation.email} stops working at once.
+      The link that was sent to {invitation.email} stops working immediately.
     </ConfirmDialog>
   )
 }

@@ -102,7 +102,7 @@ function RoleForm(props: RoleFormProps) {
         label="Permissions"
         labelElement="div"
         error={form.errors.permissions}
-        description="You can include what you may do yourself. Arrow keys move, Space selects."
+        description="You can include permissions that you have. Arrow keys move, Space selects."
       >
         <PermissionGrid
           value={form.values.permissions}

@@ -27,7 +27,7 @@ export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
         />
         <NativeSelect
           label="When busy"
-          description="What happens to one more run."
+          description="When the limit is reached."
           data={options(QUEUE_POLICIES)}
           {...form.field('queue_policy')}
         />
@@ -66,7 +66,7 @@ function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
       <NativeSelect
         label="Rollout"
         data={[
-          { value: 'all', label: 'All servers at once' },
+          { value: 'all', label: 'All servers at the same time' },
           { value: 'batches', label: 'In batches, one after another' },
         ]}
         {...form.field('rollout')}
@@ -80,7 +80,7 @@ function RolloutFields({ form }: Pick<SettingsFieldsProps, 'form'>) {
           />
           <NumberInput
             label="Failures allowed"
-            description="More than that skips the rest."
+            description="Stops the rollout beyond this."
             min={0}
             max={10_000}
             clampBehavior="none"

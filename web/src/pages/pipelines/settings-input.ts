@@ -34,7 +34,7 @@ export const ON_FAILURE = {
 } as const
 
 export const ROLLOUT_ON_FAILURE = {
-  stop: 'Stop: servers that are done stay as they are',
+  stop: 'Stop: servers that are done keep the new release',
   revert_all: 'Revert all servers',
 } as const
 
@@ -99,7 +99,7 @@ export function settingsField(field: string): keyof SettingsValues | undefined {
 
 /** `Batches of 25%, at most 2 may fail`. */
 export function rolloutText(rollout: Pipeline['rollout']): string {
-  if (rollout === null) return 'All servers at once'
+  if (rollout === null) return 'All servers at the same time'
   const { batch, max_failed, on_failure } = rollout
   const size = typeof batch === 'string' ? batch : batch === 1 ? '1 server' : `${batch} servers`
   const limit = max_failed === 0 ? 'stops at the first failure' : `at most ${max_failed} may fail`

@@ -87,7 +87,7 @@ function ArchiveDialog({ environment: { id, name }, close }: { environment: Envi
       onDone={changed}
       close={close}
     >
-      Nothing runs in it until you unarchive it. Everything in it stays as it is.
+      Nothing runs in it until you unarchive it. Everything in it is unchanged.
     </ConfirmDialog>
   )
 }

@@ -117,7 +117,7 @@ export default function Palette({ scope, close }: { scope: Scope; close(): void 
           ))}
         </div>
         {isCurrent && items.length === 0 && <div className={classes.note}>Nothing found</div>}
-        {hasMore && <div className={classes.note}>There are more: type more of the name.</div>}
+        {hasMore && <div className={classes.note}>More results; keep typing.</div>}
         <VisuallyHidden role="status">{isCurrent ? plural(items.length, 'result') : ''}</VisuallyHidden>
       </Modal.Content>
     </Modal.Root>

@@ -15,7 +15,7 @@ export function readAuthorizationRequest(search: string): AuthorizationRequest |
   const name = cleanName(read('name'))
   const problems: string[] = []
   if (!isLoopback(redirectUri))
-    problems.push('redirect_uri must be a port of your own machine, such as http://127.0.0.1:8400/callback')
+    problems.push('redirect_uri must be a port of your machine, such as http://127.0.0.1:8400/callback')
   if (!/^[\x21-\x7e]{1,512}$/.test(state)) problems.push('state must have 1 to 512 visible ASCII characters')
   if (!/^[\w-]{43}$/.test(codeChallenge))
     problems.push('code_challenge must be the SHA-256 of the code verifier, in base64url')

@@ -25,7 +25,7 @@ export function PasswordResetDialog({ user, close }: { user: UserAccount; close(
         close={close}
       >
         You get a link with which {user.name} chooses a new password. All of their sessions end and their
-        personal access tokens are revoked at once.
+        personal access tokens are revoked immediately.
       </ConfirmDialog>
     )
   return (
@@ -55,7 +55,7 @@ export function ChangeActive({ user, close }: { user: UserAccount; close(): void
       close={close}
     >
       {active
-        ? 'Signs them out at once. Their tokens and links are rejected until the account is activated again.'
+        ? 'Signs them out immediately. Their tokens and links are rejected until the account is activated again.'
         : 'They can sign in again, with the roles and tokens that they had.'}
     </ConfirmDialog>
   )

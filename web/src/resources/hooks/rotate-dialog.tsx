@@ -15,7 +15,7 @@ const TEXTS = {
   },
   outgoing: {
     what: 'Requests are signed with a new secret, which you enter at the receiver. Until then they carry both signatures.',
-    label: 'The previous secret also signs for',
+    label: 'Keep signing with the old secret for',
     overlaps: ['3600 1 hour', '86400 24 hours', '604800 7 days', '0 Not at all: it stops working now'],
   },
 }

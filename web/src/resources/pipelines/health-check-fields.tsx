@@ -36,7 +36,7 @@ export function HealthCheckFields({ form, none }: HealthCheckFieldsProps) {
       {type === 'command' && (
         <Textarea
           label={HEALTH_LABELS.health_command}
-          description="For bash, in the folder of the release; healthy when it exits with 0"
+          description="Bash, in the release directory; healthy when it exits with 0"
           rows={2}
           className="code-input"
           {...form.field('health_command')}

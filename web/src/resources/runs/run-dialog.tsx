@@ -147,7 +147,7 @@ function SourceFields({ input, set, errorOf, defaultBranch }: SourceFieldsProps)
           { value: 'branch', label: 'Branch' },
           { value: 'tag', label: 'Tag' },
           { value: 'commit', label: 'Commit' },
-          { value: 'redeploy', label: 'The live commit again' },
+          { value: 'redeploy', label: 'Redeploy live commit' },
         ]}
         error={errorOf('type') ?? errorOf('sourceType')}
       />

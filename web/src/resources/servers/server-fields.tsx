@@ -75,7 +75,7 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
         )}
         <NumberInput
           label="Max concurrent runs"
-          description="0: no limit"
+          description="0 = unlimited"
           min={0}
           max={10_000}
           {...form.field('max_parallel_actions')}

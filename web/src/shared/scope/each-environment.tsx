@@ -128,7 +128,10 @@ export function NoOrganization() {
     <Loaded query={useOrganizations()} what="organizations">
       {() => (
         <>
-          <Text>You cannot access a whole organization here.</Text>
+          <Text>
+            You have no access to an entire organization yet. Ask an owner for a role, or create an
+            organization.
+          </Text>
           <Text className="dimmed" mb="md">
             If your role covers one project or environment, open one of its actions and follow the links above
             its title. The scope you select is kept from page to page.

@@ -116,7 +116,7 @@ function SignatureFields({ form }: { form: HookForm }) {
       )}
       <Group grow align="start" gap="sm">
         <NumberInput label="Calls per second" min={1} hideControls {...form.field('per_second')} />
-        <NumberInput label="Calls at once" min={1} hideControls {...form.field('burst')} />
+        <NumberInput label="Burst" min={1} hideControls {...form.field('burst')} />
       </Group>
     </Stack>
   )
