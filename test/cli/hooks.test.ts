@@ -162,7 +162,7 @@ suite('an outgoing hook', () => {
     listening.child.kill('SIGINT')
     const { code, stderr } = await listening.ended
     assert.equal(code, 130)
-    assert.match(stderr, /Stopped\. .* nothing is lost\.\n$/)
+    assert.match(stderr, /Stopped\. .* no delivery is lost\.\n$/)
   })
 
   test('prints each delivery as JSON, and none is missed when the connection is lost', async (t) => {

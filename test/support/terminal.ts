@@ -1,7 +1,6 @@
 // A real pseudo-terminal, and the screen that a person would see on it. `script` opens the pseudo-terminal, the
 // emulator of xterm.js keeps the screen.
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -99,15 +98,11 @@ export async function openTerminal(
       )
       return shown()
     },
-    /**
-     * As if somebody drags the corner of the window. A program that draws all the time is resized right after a
-     * frame: no other one is on its way, drawn for the old width.
-     */
-    async resize(newColumns: number, newRows: number, { isDrawing = false } = {}): Promise<void> {
+    /** As if somebody drags the corner of the window. A frame for the old width may be on its way. */
+    async resize(newColumns: number, newRows: number): Promise<void> {
       const path = await until('the terminal has a device', 30_000, async () =>
         (await readFile(device, 'utf8').catch(() => '')).trim(),
       )
-      if (isDrawing) await once(child.stdout, 'data')
       screen.resize(newColumns, newRows)
       const { status, stderr } = spawnSync(
         'stty',
