@@ -39,7 +39,20 @@ const OWN_ENTRIES = [
 ]
 
 /** Entries of the checkout that no server may have its root in. */
-const CHECKOUT_ENTRIES = ['server', 'web', 'node_modules', 'scripts', 'docs', 'test', 'bench', '.git', '.ci']
+const CHECKOUT_ENTRIES = [
+  'server',
+  'client',
+  'cli',
+  'web',
+  'node_modules',
+  'scripts',
+  'deploy',
+  'docs',
+  'test',
+  'bench',
+  '.git',
+  '.ci',
+]
 
 /** Too many programs need these to hide them for the sake of one socket. */
 const SHARED_FOLDERS = [
@@ -55,8 +68,8 @@ const SHARED_FOLDERS = [
   '/usr',
 ]
 
-/** Not those of the machine: what a command writes there is gone a few seconds later. */
-const OF_EACH_COMMAND = ['/dev/shm', '/dev/pts']
+/** Not those of the machine: what a command writes there is removed when it ends. */
+const OF_EACH_COMMAND = ['/dev/shm', '/dev/pts', '/dev/mqueue']
 
 /** D-Bus and systemd of logged-in users: they start programs outside of any isolation. */
 const SESSIONS = '/run/user'

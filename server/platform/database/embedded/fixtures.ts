@@ -108,7 +108,7 @@ async function linkCheckout(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-test-checkout-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   await chmod(folder, 0o755)
-  const parts = ['package.json', 'server', 'node_modules'].map((part) => join(CHECKOUT, part))
+  const parts = ['package.json', 'server', 'client', 'node_modules'].map((part) => join(CHECKOUT, part))
   const run = promisify(execFile)
   await run('cp', ['-al', ...parts, folder]).catch(() => run('cp', ['-a', ...parts, folder]))
   return folder
