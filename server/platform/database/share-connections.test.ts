@@ -177,7 +177,7 @@ test('a shared connection that is lost fails both statements, and the next ones 
   const [first, second] = await Promise.all(results)
   assert.ok(isOutage(first) && isOutage(second))
   assert.equal(commitOutcomeUnknown(first), undefined, 'a read')
-  assert.notEqual(commitOutcomeUnknown(second), undefined, 'nobody knows whether it was stored')
+  assert.notEqual(commitOutcomeUnknown(second), undefined, 'it is not known whether it was stored')
   await unlock()
   assert.ok((await pidOf(shared)) > 0)
 })
