@@ -95,7 +95,7 @@ export async function openDeliveryFaults(stage: StoppableWorld, receiver: Receiv
   async function countStatements(): Promise<number> {
     const { rows } = await sql<{ count: number }>`
       select count(*) from pg_stat_activity
-      where state = 'active' and query ~ 'with (capacity|finished) as materialized' and pid <> pg_backend_pid()`.execute(
+      where datname = current_database() and state = 'active' and query ~ 'with (capacity|finished) as materialized' and pid <> pg_backend_pid()`.execute(
       db,
     )
     return rows[0]!.count

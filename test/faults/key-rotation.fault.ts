@@ -102,9 +102,13 @@ test('a rotation that was killed is completed by the next one', async (t) => {
   later(t, () => holder.end())
   await holder.query('begin')
   await holder.query('select from hooks where id = $1 for update', [lastHook])
+  const { pid } = (await holder.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!
   const halfway = startRotation(environment)
   await until('the rotation waits for the lock', 60_000, async () => {
-    const { rows } = await holder.query('select from pg_locks where not granted')
+    const { rows } = await sql`
+      select from pg_stat_activity where datname = current_database() and ${pid} = any(pg_blocking_pids(pid))`.execute(
+      db,
+    )
     return rows.length > 0
   })
   const closed = once(halfway, 'close')

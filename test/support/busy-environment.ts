@@ -106,7 +106,7 @@ export async function freezeWithLock(db: Database, { child }: GantryProcess): Pr
     await sql`select pg_sleep(0.3)`.execute(db)
     const { rows } = await sql`
       select from pg_stat_activity a join pg_locks l on l.pid = a.pid and l.locktype = 'advisory' and l.granted
-      where a.state = 'idle in transaction' and clock_timestamp() - a.state_change > interval '0.25 seconds'`.execute(
+      where a.datname = current_database() and a.state = 'idle in transaction' and clock_timestamp() - a.state_change > interval '0.25 seconds'`.execute(
       db,
     )
     if (rows.length > 0) return true

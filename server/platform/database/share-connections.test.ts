@@ -173,7 +173,8 @@ test('a shared connection that is lost fails both statements, and the next ones 
   results.push(errorOf(insert('lost').execute(shared)))
   await untilLockWait(db)
   await sql`
-    select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and not granted`.execute(db)
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
   const [first, second] = await Promise.all(results)
   assert.ok(isOutage(first) && isOutage(second))
   assert.equal(commitOutcomeUnknown(first), undefined, 'a read')
