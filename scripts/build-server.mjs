@@ -1,5 +1,5 @@
 // Bundles the server and its dependencies, if a source has changed since the last build: Node spends most of a start on
-// finding and linking 2,300 modules. Only `npm start` runs the bundle.
+// finding and linking 2,300 modules. `npm start` runs the bundle, and so do tests that start a process.
 import { spawnSync } from 'node:child_process'
 import {
   existsSync,

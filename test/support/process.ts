@@ -27,7 +27,8 @@ export type GantryProcess = {
   kill(): Promise<void>
 }
 
-const MAIN = fileURLToPath(new URL('../../server/main.ts', import.meta.url))
+/** As `npm start` does, from a bundle: sources take three times as long. */
+const RUN_BUNDLE = fileURLToPath(new URL('../../scripts/run-bundle.mjs', import.meta.url))
 const READY_WITHIN_MS = 60_000
 
 export async function temporaryHome(t: Closer): Promise<string> {
@@ -49,9 +50,11 @@ export async function startGantry(
   as?: As,
   other?: Program,
 ): Promise<GantryProcess> {
-  const startedAt = performance.now()
-  const own = as ? [nodeOf(as.checkout), join(as.checkout, 'server/main.ts')] : [process.execPath, MAIN]
+  const own = as
+    ? [nodeOf(as.checkout), join(as.checkout, 'server/main.ts')]
+    : [process.execPath, RUN_BUNDLE, await bundled()]
   const [program, ...args] = other ?? [...(as?.wrapper ?? []), ...own]
+  const startedAt = performance.now()
   const child = spawn(program!, args, {
     ...(as && { uid: as.uid, gid: as.gid, cwd: '/' }),
     env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'warn', ...environment },
@@ -95,6 +98,12 @@ export async function startGantry(
       await ended
     },
   }
+}
+
+async function bundled(): Promise<string> {
+  const { bundle } = await import('../../scripts/build-server.mjs')
+  if (bundle === undefined) throw new Error('the server was not bundled: see above')
+  return bundle
 }
 
 /** Calls the API of a process. */

@@ -1,0 +1,2 @@
+/** Its folder; undefined when there is none. */
+export const bundle: string | undefined
