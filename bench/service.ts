@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { ConnectionSettings } from '#platform/database/connect.ts'
+import { bundle } from '../scripts/build-server.mjs'
 import { startSettings } from './child.ts'
 import type { Workbench } from './workbench.ts'
 
 export type Service = { pid: number; port: number; url: string }
 
-const MAIN = fileURLToPath(new URL('../server/main.ts', import.meta.url))
+const RUN_BUNDLE = fileURLToPath(new URL('../scripts/run-bundle.mjs', import.meta.url))
 const READY_WITHIN_MS = 60_000
 const ENDED_WITHIN_MS = 20_000
 const HURRY_EVERY_MS = 200
@@ -22,10 +23,11 @@ export async function startService(
   settings: ConnectionSettings,
   more: Record<string, string> = {},
 ): Promise<Service> {
+  if (bundle === undefined) throw new Error('The server was not bundled: see above.')
   const { environment, flags } = startSettings()
   const logFile = join(await workbench.makeFolder(), 'service.log')
   const log = openSync(logFile, 'a')
-  const child = spawn(process.execPath, [...flags, MAIN], {
+  const child = spawn(process.execPath, [...flags, RUN_BUNDLE, bundle], {
     env: {
       PATH: process.env.PATH,
       PORT: '0',
