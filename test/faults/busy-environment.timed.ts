@@ -21,8 +21,9 @@ import { startSilentProxy } from '#test/support/silent-proxy.ts'
 import { until } from '#test/support/until.ts'
 
 const LOAD_SECONDS = Number(process.env.GANTRY_TEST_LOAD_SECONDS ?? 8)
-/** Longer than jobs wait for their worker. */
-const FROZEN_SECONDS = Math.max(30, 1.5 * LOAD_SECONDS)
+const GANTRY_HEARTBEAT_SECONDS = '10'
+/** Longer than jobs then wait for their worker. */
+const FROZEN_SECONDS = Math.max(15, 1.5 * LOAD_SECONDS)
 const MAX_MS = 60_000 + LOAD_SECONDS * 6_000
 /** A heartbeat is due every five seconds. */
 const MISSED_SECONDS = 10
@@ -31,7 +32,7 @@ const LONGEST_PAUSE_SECONDS = 8
 for (const major of ['15', '18']) {
   test(`PostgreSQL ${major}: fifty calls a second beside two busy loops, and no run is lost`, async (t) => {
     const { db, file, start, startCalls } = await openBusyEnvironment(t, major)
-    const workers = [await start('worker'), await start('worker')]
+    const workers = await Promise.all([start('worker'), start('worker')])
     const endLoops = [startBusyLoop(t), startBusyLoop(t)]
     const oldestHeartbeat = watchHeartbeats(db)
     const calls = startCalls(50)
@@ -49,8 +50,8 @@ for (const major of ['15', '18']) {
   })
 
   test(`PostgreSQL ${major}: a worker that freezes with the lock of the environment holds nobody up for long`, async (t) => {
-    const { db, start, startCalls } = await openBusyEnvironment(t, major)
-    const [sleeper] = [await start('worker'), await start('worker')]
+    const { db, start, startCalls } = await openBusyEnvironment(t, major, { GANTRY_HEARTBEAT_SECONDS })
+    const [sleeper] = await Promise.all([start('worker'), start('worker')])
     const calls = startCalls(20)
     await until('runs complete', MAX_MS, () => calls.actions.size > 40)
     await freezeWithLock(db, sleeper!)
@@ -69,10 +70,9 @@ for (const major of ['15', '18']) {
 }
 
 test('a worker whose machine loses its power or its network holds nobody up for long', async (t) => {
-  const { db, settings, start, startCalls } = await openBusyEnvironment(t, '18')
+  const { db, settings, start, startCalls } = await openBusyEnvironment(t, '18', { GANTRY_HEARTBEAT_SECONDS })
   const proxy = await startSilentProxy(t, settings)
-  await start('worker', { DATABASE_URL: urlOf(proxy.port) })
-  await start('worker')
+  await Promise.all([start('worker', { DATABASE_URL: urlOf(proxy.port) }), start('worker')])
   const calls = startCalls(20)
   await until('runs complete', MAX_MS, () => calls.actions.size > 40)
   proxy.silence({ forNewOnes: true })

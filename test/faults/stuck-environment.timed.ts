@@ -94,7 +94,7 @@ suite('an environment is held up', () => {
   test('by two workers that are frozen with what they hold: a third one goes on', async (t) => {
     const world = await openBusyEnvironment(t, '18')
     const { db } = world
-    const sleepers = [await world.start('worker'), await world.start('worker')]
+    const sleepers = await Promise.all([world.start('worker'), world.start('worker')])
     const calls = world.startCalls(20)
     for (const sleeper of sleepers) await freezeWithLock(db, sleeper)
     const at = await timeOf(db)
@@ -111,8 +111,8 @@ suite('an environment is held up', () => {
   test('by an API process that is frozen in the middle of a commit: calls of the other one are answered', async (t) => {
     const world = await openBusyEnvironment(t, '18')
     const { db } = world
-    const [frozen, other] = [world.processes[0]!, await world.start('api')]
-    await world.start('worker')
+    const frozen = world.processes[0]!
+    const [other] = await Promise.all([world.start('api'), world.start('worker')])
     // Each call skips the runs before it, under the lock of the environment.
     const hook = await makeHook(world, { queue_policy: 'latest', max_parallel_actions: 1 })
     let isOver = false
@@ -139,8 +139,8 @@ suite('an environment is held up', () => {
 suite('connections are short', () => {
   test('two of them are enough for runs, calls and health', async (t) => {
     const world = await openBusyEnvironment(t, '18')
-    await world.start('worker', { GANTRY_DATABASE_CONNECTIONS: '2' })
-    const api = await world.start('api', { GANTRY_DATABASE_CONNECTIONS: '2' })
+    const few = { GANTRY_DATABASE_CONNECTIONS: '2' }
+    const [api] = await Promise.all([world.start('api', few), world.start('worker', few)])
     const hook = await makeHook(world)
     const calls = world.startCalls(20)
     await until('many runs wait', MAX_MS, () => calls.actions.size > 60)

@@ -18,7 +18,11 @@ const FROZEN_WITHIN_MS = 60_000
 export const UNLIMITED = { server: { max_parallel_actions: 0 }, pipeline: { max_parallel_actions: 0 } }
 
 /** `major`: of PostgreSQL. An API process; the workers are started by the test. */
-export async function openBusyEnvironment(t: TestContext, major: string) {
+export async function openBusyEnvironment(
+  t: TestContext,
+  major: string,
+  environment: Record<string, string> = {},
+) {
   const server = await openOwnPostgres(t, undefined, undefined, major)
   await server.start()
   const { port } = server
@@ -29,6 +33,7 @@ export async function openBusyEnvironment(t: TestContext, major: string) {
     environment: {
       DATABASE_URL: urlOf(port),
       GANTRY_WORKER_NAME: 'm1',
+      ...environment,
     },
   })
   const file = join(world.notes, 'ran')

@@ -72,8 +72,10 @@ export async function openRunWorld(
   }
   const start = (role: string, more: Record<string, string> = {}, program?: Program) =>
     startGantry(t, { ...environment, GANTRY_ROLE: role, ...more }, undefined, program)
-  const processes: GantryProcess[] = []
-  for (const role of options.roles ?? ['all']) processes.push(await start(role, {}, options.program))
+  const [first = 'all', ...others] = options.roles ?? []
+  // The first one migrates an empty database.
+  const processes: GantryProcess[] = [await start(first, {}, options.program)]
+  processes.push(...(await Promise.all(others.map((role) => start(role, {}, options.program)))))
   const opened = openDatabase(database, { onIdleError: () => {} })
   later(t, () => opened.close())
   const { db } = opened
