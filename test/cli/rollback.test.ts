@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { CLI, openShell, USERS_NODE } from '#test/support/cli.ts'
+import { deployWith } from '#test/support/inventory.ts'
 import { liveRelease } from '#test/support/releases.ts'
 import { makeRepository } from '#test/support/repository.ts'
-import { deployWith } from '#test/support/run-inventory.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { openTerminal } from '#test/support/terminal.ts'
 

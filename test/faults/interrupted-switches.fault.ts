@@ -2,9 +2,9 @@
 // live is what the server serves, and a push that undoes the interrupted one is deployed.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
+import { deployWith } from '#test/support/inventory.ts'
 import { liveFile, liveRelease } from '#test/support/releases.ts'
 import { makeRepository } from '#test/support/repository.ts'
-import { deployWith } from '#test/support/run-inventory.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { installSwitchPoints, type SwitchPoint } from '#test/support/switch-points.ts'

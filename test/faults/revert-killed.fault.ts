@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { after, test } from 'node:test'
+import { deployWith, type StepInput } from '#test/support/inventory.ts'
 import { liveFile, liveRelease } from '#test/support/releases.ts'
 import { makeRepository } from '#test/support/repository.ts'
-import { deployWith, type StepInput } from '#test/support/run-inventory.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 
 const environment = { GANTRY_HEARTBEAT_SECONDS: '10', GANTRY_POLL_MS: '1000' }

@@ -1,8 +1,8 @@
 // trigger_when.paths: a worker compares the files of a commit with what is live, and skips runs that change nothing relevant.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { BUILT_IN, deployWith } from '#test/support/inventory.ts'
 import { makeRepository } from '#test/support/repository.ts'
-import { BUILT_IN, deployWith } from '#test/support/run-inventory.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 
 const world = await openRunWorld({ after })

@@ -1,9 +1,9 @@
 // A rollout that reverts all of its servers together, while it is not known of some whether they have switched.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { deployWith } from '#test/support/inventory.ts'
 import { liveFile, liveRelease } from '#test/support/releases.ts'
 import { makeRepository } from '#test/support/repository.ts'
-import { deployWith } from '#test/support/run-inventory.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { installSwitchPoints } from '#test/support/switch-points.ts'

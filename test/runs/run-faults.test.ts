@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import type { StepInput } from '#test/support/inventory.ts'
 import { makeRepository } from '#test/support/repository.ts'
-import type { StepInput } from '#test/support/run-inventory.ts'
 import { type Deployable, openRunWorld } from '#test/support/run-world.ts'
 
 const all = { after }

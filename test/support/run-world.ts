@@ -10,6 +10,7 @@ import { type ConnectionSettings, openDatabase } from '#platform/database/connec
 import type { PipelinesTable, ServersTable } from '#platform/database/tables.ts'
 import { createTestDatabase, urlOf } from './database.ts'
 import { createGate } from './gate.ts'
+import { BUILT_IN, type StepInput } from './inventory.ts'
 import { later } from './later.ts'
 import {
   ADMIN_ENVIRONMENT,
@@ -20,7 +21,7 @@ import {
   temporaryHome,
 } from './process.ts'
 import { processesAt } from './processes-at.ts'
-import { type ApplicationInput, BUILT_IN, createInventory, type StepInput } from './run-inventory.ts'
+import { type ApplicationInput, createInventory } from './run-inventory.ts'
 import { until } from './until.ts'
 import { createPerson } from './world.ts'
 

@@ -13,11 +13,19 @@ import type {
   Tables,
   TargetsTable,
 } from '#platform/database/tables.ts'
+import {
+  BUILT_IN,
+  createApplication,
+  createCredential,
+  createEnvironment,
+  createOrganization,
+  createPipeline,
+  createProject,
+  createServer,
+  next,
+} from './inventory.ts'
 
 export type Person = { id: number; email: string; token: string }
-
-let counter = 0
-const next = () => ++counter
 
 export async function createPerson(
   db: Database,
@@ -77,139 +85,56 @@ export type TestTree = {
 
 export async function createTestTree(db: Database): Promise<TestTree> {
   const owner = await createPerson(db)
-  const number = next()
-  const made = { created_by: owner.id }
-  const organization = await db
-    .insertInto('organizations')
-    .values({
-      name: `Organization ${number}`,
-      url_slug: `organization-${number}-${randomUUID().slice(0, 8)}`,
-      owner_id: owner.id,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  const organizationId = organization.id
+  const organizationId = await createOrganization(db, owner.id)
   await grantRole(db, owner.id, 'owner', { organizationId })
-  const credential = await db
-    .insertInto('credentials')
-    .values({
-      ...made,
-      organization_id: organizationId,
-      name: 'Source',
-      provider_code: 'github',
-      auth_type: 'token',
-      secret: Buffer.from('sealed'),
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  const project = await db
-    .insertInto('projects')
-    .values({ ...made, organization_id: organizationId, name: `Project ${number}` })
-    .returning('id')
-    .executeTakeFirstOrThrow()
+  const made = { created_by: owner.id, organization_id: organizationId }
+  const credentialId = await createCredential(db, { ...made, name: 'Source' })
+  const projectId = await createProject(db, made)
   return {
     owner,
     organizationId,
-    projectId: project.id,
-    credentialId: credential.id,
-    ...(await addEnvironment(db, owner.id, project.id, credential.id)),
+    projectId,
+    credentialId,
+    ...(await addEnvironment(db, owner.id, projectId, credentialId)),
   }
 }
 
 /** Another environment with an application, two servers and two pipelines, in an existing project. */
 export async function addEnvironment(db: Database, ownerId: number, projectId: number, credentialId: number) {
-  const made = { created_by: ownerId }
-  const environment = await db
-    .insertInto('environments')
-    .values({ project_id: projectId, type: 'production', name: `Environment ${next()}` })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  const environmentId = environment.id
-  const servers = await db
-    .insertInto('servers')
-    .values(
-      ['web-1', 'web-2'].map((name) => ({
-        ...made,
-        environment_id: environmentId,
+  const environmentId = await createEnvironment(db, projectId)
+  const place = { createdBy: ownerId, environmentId }
+  const serverIds: number[] = []
+  for (const name of ['web-1', 'web-2'])
+    serverIds.push(
+      await createServer(db, place, {
         name,
-        provider_code: 'ssh' as const,
+        provider_code: 'ssh',
         host: `${name}.example.com`,
         port: 22,
         login_name: 'deploy',
         root_directory: '/srv',
-      })),
+      }),
     )
-    .returning('id')
-    .execute()
-  const serverIds = servers.map((server) => server.id)
-  const application = await db
-    .insertInto('applications')
-    .values({
-      ...made,
-      project_id: projectId,
-      environment_id: environmentId,
-      name: 'Shop',
-      folder: 'shop',
-      repository: 'https://github.com/acme/shop.git',
-      default_branch: 'main',
-      programming_language: 'php',
-      framework: 'laravel',
-      credential_id: credentialId,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  await db
-    .insertInto('application_servers')
-    .values(
-      serverIds.map((server_id) => ({
-        application_id: application.id,
-        server_id,
-        environment_id: environmentId,
-      })),
-    )
-    .execute()
-  const pipeline = await db
-    .insertInto('pipelines')
-    .values({
-      ...made,
-      environment_id: environmentId,
-      resource_type: 'application',
-      application_id: application.id,
-      name: 'Deploy',
-      operation: 'deploy',
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  await db
-    .insertInto('pipeline_steps')
-    .values(
-      DEPLOY_STEPS.map((step, index) => ({
-        ...step,
-        pipeline_id: pipeline.id,
-        position: index + 1,
-        built_in: true,
-      })),
-    )
-    .execute()
-  const serverPipeline = await db
-    .insertInto('pipelines')
-    .values({
-      ...made,
-      environment_id: environmentId,
-      resource_type: 'server',
-      server_id: serverIds[0]!,
-      name: 'Restart',
-      operation: 'restart',
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  return {
-    environmentId,
-    serverIds,
-    applicationId: application.id,
-    pipelineId: pipeline.id,
-    serverPipelineId: serverPipeline.id,
-  }
+  const applicationId = await createApplication(db, place, serverIds, {
+    project_id: projectId,
+    repository: 'https://github.com/acme/shop.git',
+    programming_language: 'php',
+    framework: 'laravel',
+    credential_id: credentialId,
+  })
+  const pipelineId = await createPipeline(db, place, BUILT_IN, {
+    resource_type: 'application',
+    application_id: applicationId,
+    name: 'Deploy',
+    operation: 'deploy',
+  })
+  const serverPipelineId = await createPipeline(db, place, [], {
+    resource_type: 'server',
+    server_id: serverIds[0]!,
+    name: 'Restart',
+    operation: 'restart',
+  })
+  return { environmentId, serverIds, applicationId, pipelineId, serverPipelineId }
 }
 
 export async function grantRole(
