@@ -1,0 +1,199 @@
+// Runs, what came of them, and where.
+import type { ColumnType, Generated } from 'kysely'
+import type { ReasonCode, Status } from '#platform/vocabulary.ts'
+import type { Dated, Id, Json, MaybeJson, MaybeTimestamp, Timestamp } from './columns.ts'
+
+export type Commit = {
+  repository: string | null
+  author_name: string | null
+  author_email: string | null
+  committed_at: string | null
+  hash: string | null
+  message: string | null
+  url: string | null
+  clone_url: string | null
+  download_url: string | null
+}
+
+export type Deployment = {
+  type: string
+  source_type: string | null
+  source_ref: string | null
+  repository: string | null
+  provider_name: string | null
+}
+
+/** One step of a target, as stored in `targets.steps`; its id is derived from the target's (see model/actions/present.ts). */
+export type StoredStep = {
+  order: number
+  /** The row of pipeline_steps that it was planned from, which never changes; null for `revert-release`. */
+  step_id: number | null
+  name: string
+  description: string | null
+  status: Status
+  reason: ReasonCode
+  started_at: string | null
+  completed_at: string | null
+  /** Absent until the step moves: it is then as old as its target. */
+  updated_at?: string
+}
+
+/** `release`: null when nothing was live. The rest is null when Gantry does not know the release. */
+export type LiveBefore = { release: string | null; action_id: number | null; commit_sha: string | null }
+
+export type RunTables = {
+  actions: Dated & {
+    id: Id
+    environment_id: number
+    pipeline_id: number
+    type: string
+    status: Status
+    status_reason_code: ReasonCode
+    trigger_type: 'hook' | 'manual' | 'retry' | 'pipeline'
+    trigger_comment: string | null
+    origin: string | null
+    trigger_name: string | null
+    trigger_email: string | null
+    ip_address: string | null
+    triggered_by: number | null
+    hook_id: string | null
+    hook_request_id: string | null
+    hook_parsed_variables: ColumnType<Record<string, unknown>, string | undefined, string>
+    variables: MaybeJson<Record<string, unknown>>
+    release_name: string | null
+    commit: MaybeJson<Commit>
+    deployment: MaybeJson<Deployment>
+    credential_id: number | null
+    retry_of: number | null
+    parent_id: number | null
+    has_place: Generated<boolean>
+    cancelled_by: number | null
+    cancelled_at: MaybeTimestamp
+    started_at: MaybeTimestamp
+    completed_at: MaybeTimestamp
+  }
+  targets: Dated & {
+    id: Id
+    action_id: number
+    position: number
+    batch: Generated<number>
+    server_id: number
+    status: Status
+    status_reason_code: ReasonCode
+    steps: Json<StoredStep[]>
+    attempt: Generated<number>
+    attempt_key: string | null
+    release_name: string | null
+    /** What its server served before this target activated its release; null until then. */
+    live_before: MaybeJson<LiveBefore>
+    /** The worker that made the last attempt. */
+    worker_name: string | null
+    started_at: MaybeTimestamp
+    completed_at: MaybeTimestamp
+  }
+  target_moves: {
+    id: Id
+    target_id: number
+    step_order: number | null
+    previous_status: Status
+    status: Status
+    status_reason_code: ReasonCode
+    occurred_at: Timestamp
+  }
+  step_log_chunks: {
+    target_id: number
+    step_order: number
+    start_offset: number
+    attempt: number
+    text: string
+    bytes: number
+    created_at: Timestamp
+  }
+  events: {
+    id: Id
+    action_id: number
+    previous_status: Status | null
+    status: Status
+    status_reason_code: ReasonCode
+    occurred_at: Timestamp
+  }
+  /** What a deploy ships to the servers that served the same release before; see model/actions/changes.ts. */
+  action_changes: {
+    action_id: number
+    /** Empty: nothing was live there. */
+    from_release: string
+    from_action_id: number | null
+    from_commit: string | null
+    to_commit: string | null
+    server_ids: number[]
+    comparison: object | null
+    reason: string | null
+  }
+  action_blocks: {
+    block: number
+    environment_id: number
+    actions: number
+    first_created_at: Timestamp
+    last_created_at: Timestamp
+  }
+  counted_action_blocks: { only_row: boolean; next_block: number }
+  /** Runs that have ended, by day (UTC); see engine/counts/run-days.ts. */
+  run_days: { environment_id: number; day: string; status: Status; duration_class: number; runs: number }
+  counted_runs: { only_row: boolean; until: string }
+  used_credits: { environment_id: number; month: string; target_runs: number }
+  credential_uses: { credential_id: number; action_id: number }
+  /** See model/workers. A worker of an older release has no name. */
+  workers: {
+    id: string
+    name: string | null
+    version: string | null
+    capacity: number | null
+    running_targets: Generated<number>
+    started_at: Timestamp
+    seen_at: Timestamp
+    draining_since: string | null
+  }
+  /** Releases that may be on the disk of a server. */
+  releases_on_disk: {
+    application_id: number
+    release_name: string
+    server_id: number
+    recorded_at: Timestamp
+    /** As the last list of the server showed it. */
+    on_disk: Generated<boolean>
+    was_live: Generated<boolean>
+    reverted: Generated<boolean>
+    /** Measured on the server; null when unknown. */
+    size_bytes: number | null
+  }
+  /** What each server of an application serves: the run that switched there last, and its release. */
+  live_releases: {
+    application_id: number
+    server_id: number
+    action_id: number
+    release_name: string
+    commit_sha: string | null
+    since: Timestamp
+  }
+  /** Servers whose live release is not known, until it was read from them. They have no row in `live_releases`. */
+  unknown_live_releases: {
+    application_id: number
+    server_id: number
+    /** For people. */
+    reason: string
+    since: Timestamp
+    changed_at: Timestamp
+    /** When it is read next. */
+    try_at: Timestamp
+    /** Whose switch was interrupted; null when none was. */
+    target_id: number | null
+    /** What may be live instead of what was known last. */
+    candidate_action_id: number | null
+    candidate_release_name: string | null
+    candidate_commit_sha: string | null
+    last_action_id: number | null
+    last_release_name: string | null
+    last_commit_sha: string | null
+    last_since: MaybeTimestamp
+  }
+}
