@@ -173,7 +173,7 @@ export async function apiRoutes(app: FastifyInstance, deps: ApiDeps): Promise<vo
   await app.register(operationsRoutes, { health, isOperator, version, db })
   await app.register(referenceRoutes)
   await app.register(accountRoutes, { db, lifetimes, baseUrl })
-  await app.register(commandLineLoginRoutes, { db })
+  await app.register(commandLineLoginRoutes, { db, baseUrl })
   await app.register(singleSignOnRoutes, {
     db,
     lifetimes,

@@ -4,6 +4,7 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { pruneTokens } from '#access/accounts/sessions.ts'
 import { pruneAuthorizations } from '#access/command-line-login/authorizations.ts'
+import { pruneDeviceCodes } from '#access/command-line-login/device-codes.ts'
 import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
@@ -218,6 +219,7 @@ async function createHandlers(
       await pruneTokens(db)
       await pruneAttempts(db)
       await pruneAuthorizations(db)
+      await pruneDeviceCodes(db)
     },
     'actions.count-blocks': async () => {
       await countClosedBlocks(db)

@@ -544,6 +544,106 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/session/device-codes': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Start the login of a machine without a browser
+     * @description For `gantry login` where no browser can be opened. A person opens `verification_url` on any machine, signs in and enters `user_code`; meanwhile POST /session/device-codes/token answers 409 `authorization_pending`.
+     */
+    post: operations['createDeviceCode']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/session/device-codes/lookup': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Look up the machine behind a code
+     * @description For the page `/app/device`. Shows what a person is about to approve. Requires the session cookie of a browser; tokens are rejected. Five wrong codes are allowed per session, and they count as failed logins.
+     */
+    post: operations['lookUpDevice']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/session/device-codes/approve': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Approve the login of a machine
+     * @description For the page `/app/device`. The machine gets a token that has every permission of yours. Requires the session cookie of a browser; tokens are rejected. Five wrong codes are allowed per session, and they count as failed logins.
+     */
+    post: operations['approveDevice']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/session/device-codes/deny': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Deny the login of a machine
+     * @description For the page `/app/device`. The machine learns that it was denied. Requires the session cookie of a browser; tokens are rejected. Five wrong codes are allowed per session, and they count as failed logins.
+     */
+    post: operations['denyDevice']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/session/device-codes/token': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Get the token of an approved login
+     * @description Answers the token once. Until a person approves: 409 `authorization_pending`; more often than every `interval` seconds: 429 `slow_down`; after a denial: 403 `access_denied`; after ten minutes, or when the token was fetched: 409 `expired_token`. The token is like that of POST /session/authorizations/token.
+     */
+    post: operations['takeDeviceToken']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/session/authorizations': {
     parameters: {
       query?: never
@@ -2590,6 +2690,41 @@ export interface components {
       code_verifier: string
       /** @description The one of the approval. */
       redirect_uri: string
+    }
+    DeviceLoginInput: {
+      /** @description The machine that asks, as people call it. The token is named `gantry on <name>`. */
+      name: string
+    }
+    DeviceLogin: {
+      /** @description What the command line asks for its token with. Keep it secret. */
+      device_code: string
+      /** @description What a person enters at `verification_url`, such as `WDJB-MJHT`. */
+      user_code: string
+      /** @description The page to open on any machine with a browser. */
+      verification_url: string
+      /** @description In how many seconds both codes expire. */
+      expires_in: number
+      /** @description How many seconds to wait between two requests for the token. */
+      interval: number
+    }
+    UserCodeInput: {
+      /** @description The code that the command line shows. Case, spaces and dashes do not matter. */
+      user_code: string
+    }
+    Device: {
+      /** @description The machine that asks, as it calls itself. */
+      name: string
+      /** @description The address that it asked from. */
+      ip_address: string
+      /**
+       * Format: date-time
+       * @description When its code expires.
+       */
+      expires_at: string
+    }
+    DeviceTokenInput: {
+      /** @description The `device_code` of the login. */
+      device_code: string
     }
     ResourceSummary: {
       /** @description The kind of resource that is counted, such as `server`. */
@@ -8758,6 +8893,182 @@ export interface operations {
       413: components['responses']['TooLarge']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  createDeviceCode: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['DeviceLoginInput']
+      }
+    }
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['DeviceLogin']
+        }
+      }
+      400: components['responses']['Malformed']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  lookUpDevice: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['UserCodeInput']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Device']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  approveDevice: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['UserCodeInput']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Device']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  denyDevice: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['UserCodeInput']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Device']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  takeDeviceToken: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['DeviceTokenInput']
+      }
+    }
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ExchangedLogin']
+        }
+      }
+      400: components['responses']['Malformed']
+      403: components['responses']['Forbidden']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
     }

@@ -123,6 +123,13 @@ async function recordAccounts(): Promise<void> {
     body: { code, code_verifier: verifier, redirect_uri },
     token: null,
   })
+  const startDevice = () => by('createDeviceCode', { body: { name: 'build-7' }, token: null })
+  const enter = ({ user_code }: { user_code: string }) => ({ ...browser, body: { user_code } })
+  const { device_code, ...device } = await startDevice()
+  await by('lookUpDevice', enter(device))
+  await by('approveDevice', enter(device))
+  await by('takeDeviceToken', { body: { device_code }, token: null })
+  await by('denyDevice', enter(await startDevice()))
 }
 
 async function recordInventory() {

@@ -37,6 +37,8 @@ test('every bytea column is known: it has sealed values, or never does', async (
 /** Hashes and bodies. */
 const NEVER_SEALED = [
   'delivery_claims.key',
+  'device_codes.device_hash',
+  'device_codes.user_code_hash',
   'hook_requests.request_body',
   'hook_requests.response_body',
   'hooks.url_token_hash',

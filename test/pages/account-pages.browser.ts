@@ -4,6 +4,7 @@ import { after, before, describe, it } from 'node:test'
 import { testAccountPage } from './account-page.ts'
 import { type AccountsWorld, openAccountsWorld } from './accounts-world.ts'
 import { testAuthorizePage, unansweredRequest } from './authorize-page.ts'
+import { testDevicePage } from './device-page.ts'
 import { testInvitationPage, testResetPage } from './link-pages.ts'
 import { looksRight } from './looks.ts'
 import { testSignInPage } from './sign-in-page.ts'
@@ -25,6 +26,7 @@ describe('the pages for accounts', () => {
   describe('the reset page', () => testResetPage(() => world))
   describe('the account page', () => testAccountPage(() => world))
   describe('the page that authorizes the command line', () => testAuthorizePage(() => world))
+  describe('the page that authorizes another machine', () => testDevicePage(() => world))
 
   it('have no serious accessibility violation, no error and no injected style, light, dark and narrow', async () => {
     const person = await world.createPerson('Ada Accessible')
@@ -61,6 +63,13 @@ describe('the pages for accounts', () => {
     await looksRight(page, 'authorize')
     await page.evaluate("history.replaceState({ outcome: 'approved' }, '')")
     await looksRight(page, 'authorize, approved')
+    await page.goto('/app/device')
+    await looksRight(page, 'device, code')
+    const device = await world.callAs(undefined, 'POST', '/session/device-codes', { name: 'build-7' })
+    await page.getByLabel('Code').fill(device.body.user_code)
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('Did you get this code from another person?').waitFor()
+    await looksRight(page, 'device')
     await page.goto('/app/account')
     await page.getByRole('button', { name: 'New token' }).click()
     await page.getByLabel('Access to', { exact: true }).selectOption('Selected organizations')

@@ -19,6 +19,7 @@ const IncomingHookPage = lazy(() => import('./pages/hooks/incoming/incoming-hook
 const OutgoingHookPage = lazy(() => import('./pages/hooks/outgoing/outgoing-hook-page.tsx'))
 const InvitationPage = lazy(() => import('./pages/sign-in/invitation-page.tsx'))
 const ResetPasswordPage = lazy(() => import('./pages/sign-in/reset-password-page.tsx'))
+const DevicePage = lazy(() => import('./pages/sign-in/device-page.tsx'))
 const AuthorizePage = lazy(() => import('./pages/sign-in/authorize-page.tsx'))
 const AccountPage = lazy(() => import('./pages/account/account-page.tsx'))
 const ApplicationsPage = lazy(() => import('./pages/applications/applications-page.tsx'))
@@ -39,6 +40,7 @@ export function App() {
         <Route path="/invitation" component={InvitationPage} />
         <Route path="/reset-password" component={ResetPasswordPage} />
         <Route path="/authorize" component={AuthorizePage} />
+        <Route path="/device" component={DevicePage} />
         <Route component={SignedInPages} />
       </Switch>
     </Suspense>

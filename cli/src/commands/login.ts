@@ -6,28 +6,31 @@ import type { Cli } from '../cli.ts'
 import { examples, type Register, run } from '../command.ts'
 import { configFolder, readConfig, writeConfig } from '../config.ts'
 import { chooseTarget, clientFor, isToken, normalizeUrl } from '../connection.ts'
+import { awaitDevice } from '../device-login.ts'
 import { EXIT } from '../exit-codes.ts'
 import { Failure, Interrupted, toFailure, usage } from '../failure.ts'
-import { openBrowser } from '../open-browser.ts'
+import { hasBrowser, openBrowser } from '../open-browser.ts'
 import { plain } from '../screen.ts'
 import { readInput } from '../stdin.ts'
 
-type Options = { withToken?: true; name?: string }
+type Options = { device?: true; withToken?: true; name?: string }
 
 export const login: Register = (program) => {
   const command = program
     .command('login')
     .description('sign in to an instance, in the browser or with a token')
     .argument('[url]', 'the address of the instance; by default the current one')
+    .option('--device', 'show a code to enter in a browser on another machine')
     .option('--with-token', 'read a personal access token from stdin')
     .option('--name <context>', 'what to call this instance; by default its host name')
     .action(
-      run(async (cli, given: string | undefined, { withToken, name }: Options) => {
+      run(async (cli, given: string | undefined, { device, withToken, name }: Options) => {
         const folder = configFolder(cli.env)
         const config = await readConfig(folder)
         const url = given ? normalizeUrl(given) : chooseTarget(config, cli.env, cli.context).url
         await checkIsGantry(url)
-        const signedIn = withToken ? await withTokenFor(cli, url) : await inBrowser(cli, url)
+        const signIn = withToken ? withTokenFor : device || !hasBrowser(cli.env) ? elsewhere : inBrowser
+        const signedIn = await signIn(cli, url)
         const context = name ?? cli.context ?? nameFor(url)
         const { token, user, expires_at } = signedIn
         const contexts = { ...config.contexts, [context]: { url, token, user: user.email, expires_at } }
@@ -42,7 +45,8 @@ export const login: Register = (program) => {
   examples(
     command,
     ['gantry login https://gantry.example.com', 'approve in the browser'],
-    ['gantry login --with-token < token.txt', 'where there is no browser'],
+    ['gantry login --device', 'approve on another machine; the default where there is no browser'],
+    ['gantry login --with-token < token.txt', 'in scripts'],
   )
 }
 
@@ -89,12 +93,22 @@ async function inBrowser({ env, screen, signal }: Cli, url: string): Promise<Sig
       screen.note(
         isOpen
           ? 'Approve in the browser window that has opened, or open this address:'
-          : 'Open this address in a browser on this machine:',
+          : 'Open this address in a browser on this machine, or run `gantry login --device`:',
       )
       screen.note(`  ${address}`)
     },
   })
   return clientFor({ url, token: null }).post('/session/authorizations/token', { body: approval })
+}
+
+function elsewhere({ screen, signal }: Cli, url: string): Promise<SignedIn> {
+  return awaitDevice(clientFor({ url, token: null }), hostname(), {
+    signal,
+    onReady({ verification_url, user_code }) {
+      screen.note(`Open this page in a browser on any machine: ${plain(verification_url)}`)
+      screen.note(`Sign in there, and enter this code: ${plain(user_code)}`)
+    },
+  })
 }
 
 async function withTokenFor({ screen }: Cli, url: string): Promise<SignedIn> {

@@ -16,7 +16,7 @@ import { type exchangeInput, tokenNameOf } from './schemas.ts'
 
 const LIFE = sql<string>`now() + interval '90 days'`
 
-type IssuedToken = Awaited<ReturnType<typeof issuePersonalToken>>
+export type IssuedToken = Awaited<ReturnType<typeof issuePersonalToken>>
 type Exchanged = { kind: 'done'; userId: number; row: IssuedToken } | { kind: 'refused' } | Throttled
 
 /**
@@ -34,11 +34,8 @@ export async function exchangeCode(
   return db.transaction().execute(async (trx): Promise<Exchanged> => {
     const code = await takeCode(trx, input)
     if (code.kind === 'taken') {
-      const actor = { userId: code.account.id, ipAddress, requestId }
-      const limits = { scopes: null, organization_ids: null, project_ids: null, expires_at: LIFE }
-      const values = { name: tokenNameOf(code.name), ...limits }
-      const row = await issuePersonalToken(trx, code.account.id, actor, values)
-      return { kind: 'done', userId: code.account.id, row }
+      const { id } = code.account
+      return { kind: 'done', userId: id, row: await issueLogin(trx, id, code.name, { ipAddress, requestId }) }
     }
     const throttled = throttledFor(await readThrottle(trx, subjects))
     await countNetworkFailure(trx, subjects)
@@ -47,11 +44,22 @@ export async function exchangeCode(
   })
 }
 
+/** The token of a command line on this machine. The user must be locked: see `lockAccess`. */
+export function issueLogin(
+  trx: Transaction,
+  userId: number,
+  machine: string,
+  from: Pick<Actor, 'ipAddress' | 'requestId'>,
+): Promise<IssuedToken> {
+  const limits = { scopes: null, organization_ids: null, project_ids: null, expires_at: LIFE }
+  return issuePersonalToken(trx, userId, { ...from, userId }, { name: tokenNameOf(machine), ...limits })
+}
+
 /** Of codes that existed: the others say nothing, and anybody can send them. */
-async function recordRefusal(
+export async function recordRefusal(
   trx: Transaction,
   actor: Actor,
-  { reason, account }: Extract<TakenCode, { kind: 'refused' }>,
+  { reason, account }: Pick<Extract<TakenCode, { kind: 'refused' }>, 'reason' | 'account'>,
 ): Promise<void> {
   if (account === null) return
   await recordAudit(trx, actor, {

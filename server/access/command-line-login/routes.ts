@@ -1,22 +1,24 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyRequest } from 'fastify'
 import { tooManyAttempts } from '#access/accounts/login.ts'
 import { operation } from '#access/accounts/session-routes.ts'
 import { loadUser } from '#access/accounts/user-schema.ts'
 import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, isByCookie, publicly, signedIn, withTokens } from '#access/authorization/enforce.ts'
-import type { Database } from '#platform/database/connect.ts'
+import { callerOf, publicly, signedIn, withTokens } from '#access/authorization/enforce.ts'
 import { ApiError, invalid } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
 import { createAuthorization } from './authorizations.ts'
+import { requireBrowser } from './browser-only.ts'
+import { type DeviceRoutes, deviceRoutes } from './device-routes.ts'
 import { exchangeCode } from './exchange.ts'
 import { authorizationInput, authorizationSchema, exchanged, exchangeInput } from './schemas.ts'
 
 /** One answer for every reason. */
 const REFUSED = 'is not valid: it was used, has expired, or belongs to another login. Run gantry login again'
 
-export const commandLineLoginRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (app, { db }) => {
+export const commandLineLoginRoutes: FastifyPluginAsyncTypebox<DeviceRoutes> = async (app, deps) => {
+  const { db } = deps
+  await app.register(deviceRoutes, deps)
   app.post(
     '/session/authorizations',
     {
@@ -68,10 +70,4 @@ export const commandLineLoginRoutes: FastifyPluginAsyncTypebox<{ db: Database }>
       }
     },
   )
-}
-
-/** The approval of a person, on a page that shows what it gives: no program can approve itself. */
-async function requireBrowser(request: FastifyRequest): Promise<void> {
-  if (!isByCookie(request))
-    throw new ApiError('forbidden', 'Approve the login on the page that gantry login opens in your browser.')
 }

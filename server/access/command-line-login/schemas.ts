@@ -50,7 +50,46 @@ export const exchangeInput = t.namedObject('LoginExchangeInput', {
   redirect_uri: { ...redirectUri, description: 'The one of the approval.' },
 })
 
-export const loginSchemas = [authorizationInput, authorizationSchema, exchangeInput]
+export const deviceInput = t.namedObject('DeviceLoginInput', {
+  name: authorizationInput.properties.name,
+})
+
+export const deviceLogin = t.namedObject('DeviceLogin', {
+  device_code: t.Text('What the command line asks for its token with. Keep it secret.'),
+  user_code: t.Text('What a person enters at `verification_url`, such as `WDJB-MJHT`.'),
+  verification_url: t.Text('The page to open on any machine with a browser.'),
+  expires_in: t.Integer('In how many seconds both codes expire.'),
+  interval: t.Integer('How many seconds to wait between two requests for the token.'),
+})
+
+export const userCodeInput = t.namedObject('UserCodeInput', {
+  user_code: t.Text({
+    minLength: 1,
+    maxLength: 40,
+    description: 'The code that the command line shows. Case, spaces and dashes do not matter.',
+  }),
+})
+
+export const deviceSchema = t.namedObject('Device', {
+  name: t.Text('The machine that asks, as it calls itself.'),
+  ip_address: t.Text('The address that it asked from.'),
+  expires_at: t.Time('When its code expires.'),
+})
+
+export const deviceTokenInput = t.namedObject('DeviceTokenInput', {
+  device_code: t.Text({ minLength: 1, maxLength: 512, description: 'The `device_code` of the login.' }),
+})
+
+export const loginSchemas = [
+  authorizationInput,
+  authorizationSchema,
+  exchangeInput,
+  deviceInput,
+  deviceLogin,
+  userCodeInput,
+  deviceSchema,
+  deviceTokenInput,
+]
 
 export const exchanged = t.Exactly(
   { ...issuedPersonalToken, user: t.described(t.ref(userSchema), 'Who approved the login.') },

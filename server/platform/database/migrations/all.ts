@@ -40,4 +40,5 @@ export const all = {
   '0041-where-tokens-go': () => import('./0041-where-tokens-go.ts'),
   '0042-newest-backup': () => import('./0042-newest-backup.ts'),
   '0043-held-targets': () => import('./0043-held-targets.ts'),
+  '0044-device-codes': () => import('./0044-device-codes.ts'),
 }

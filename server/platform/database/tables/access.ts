@@ -39,6 +39,8 @@ export type AccessTables = {
     kind: 'browser' | 'api'
     ip_address: string | null
     user_agent: string | null
+    /** How many codes of devices were entered that do not exist. */
+    wrong_codes: Generated<number>
     created_at: Timestamp
     last_used_at: Timestamp
   }
@@ -82,6 +84,19 @@ export type AccessTables = {
     name: string
     user_id: number
     token_id: number
+    expires_at: Timestamp
+  }
+  device_codes: {
+    device_hash: Buffer
+    user_code_hash: Buffer
+    name: string
+    ip_address: string
+    network: string
+    state: Generated<'pending' | 'approved' | 'denied'>
+    /** Who approved, in which browser session. */
+    user_id: number | null
+    token_id: number | null
+    polled_at: MaybeTimestamp
     expires_at: Timestamp
   }
   invitations: {

@@ -3,6 +3,7 @@ import {
   Badge,
   Button,
   type ButtonProps,
+  Code,
   DataList,
   Group,
   Paper,
@@ -157,4 +158,9 @@ export function ItemButton({ label, isPending, onClick, children }: ItemButtonPr
       {children}
     </Button>
   )
+}
+
+/** On one line, as it is typed. */
+export function Command({ children }: { children: string }) {
+  return <Code style={{ whiteSpace: 'nowrap' }}>{children}</Code>
 }

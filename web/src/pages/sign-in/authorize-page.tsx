@@ -1,15 +1,16 @@
 // Where `gantry login` sends people: they approve that the command line acts for them, or deny it.
-import { Alert, Button, Code, Group, List, Stack, Text } from '@mantine/core'
+import { Alert, Button, Group, List, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useLocation, useSearch } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
 import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
 import type { SessionUser } from '#web/base/session/session.ts'
 import { ErrorAlert, Loaded } from '#web/base/ui/page.tsx'
-import { Dimmed } from '#web/base/ui/parts.tsx'
+import { Command, Dimmed } from '#web/base/ui/parts.tsx'
 import { type AuthorizationRequest, answerUrl, readAuthorizationRequest } from './authorization-request.ts'
 import { CenteredPage } from './centered-page.tsx'
 import { SignInForm } from './sign-in.tsx'
+import { TokenTerms } from './token-terms.tsx'
 import { useVisitor } from './use-visitor.ts'
 
 type Outcome = 'approved' | 'denied'
@@ -75,19 +76,7 @@ function Approval({ request, user, signOut }: ApprovalProps) {
       <Text className="wrap">
         You are signed in as <strong>{user.name}</strong> ({user.email}).
       </Text>
-      <div>
-        <Text>If you approve, the command line gets a personal access token:</Text>
-        <List mt="xs" className="wrap">
-          <List.Item>
-            named “gantry on <bdi>{name}</bdi>”
-          </List.Item>
-          <List.Item>with all of your permissions</List.Item>
-          <List.Item>that expires in 90 days</List.Item>
-        </List>
-      </div>
-      <Text>
-        To revoke it, run <Command>gantry logout</Command> or go to Account → Personal access tokens.
-      </Text>
+      <TokenTerms name={name} />
       <Text>
         Approve only if you have just run <Command>gantry login</Command> on this computer.
       </Text>
@@ -164,9 +153,4 @@ function InvalidRequestPage({ problems }: { problems: string[] }) {
       </Text>
     </CenteredPage>
   )
-}
-
-/** On one line, as it is typed. */
-function Command({ children }: { children: string }) {
-  return <Code style={{ whiteSpace: 'nowrap' }}>{children}</Code>
 }
