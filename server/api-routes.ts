@@ -12,7 +12,7 @@ import type { Connect, RefuseLocal } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { countMissed, replayDelivery } from '#engine/delivery-commands/redeliver.ts'
-import { outgoingRoutes, outgoingSchemas } from '#engine/delivery-commands/routes.ts'
+import { deliveryCommandRoutes, deliveryCommandSchemas } from '#engine/delivery-commands/routes.ts'
 import type { ReceiveDeps } from '#engine/incoming/receive-call.ts'
 import { incomingRoutes, incomingSchemas } from '#engine/incoming/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
@@ -93,7 +93,7 @@ export const schemas = [
   ...hookRequestSchemas,
   ...notificationSchemas,
   ...incomingSchemas,
-  ...outgoingSchemas,
+  ...deliveryCommandSchemas,
   ...applicationSchemas,
   ...releaseSchemas,
   ...pipelineSchemas,
@@ -202,7 +202,7 @@ export async function apiRoutes(app: FastifyInstance, deps: ApiDeps): Promise<vo
     countMissed: (hookId, since) => countMissed(db, hookId, since),
   })
   await app.register(catalogRoutes)
-  await app.register(outgoingRoutes, { db, tree, baseUrl, readAction, box, guard, tokenTargets })
+  await app.register(deliveryCommandRoutes, { db, tree, baseUrl, readAction, box, guard, tokenTargets })
   const testing = { tree, readAction, box, sender: http, tokenTargets }
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf, ...testing })
   await app.register(notificationRoutes, { db })

@@ -1,4 +1,3 @@
-import { type Static, Type } from 'typebox'
 import { renderRequest } from '#adapters/templates/render.ts'
 import { buildContext, type ContextDeps } from '#engine/outgoing/build-context.ts'
 import { loadCaptured } from '#engine/outgoing/captured-values.ts'
@@ -15,51 +14,44 @@ import { unmetCondition } from '#model/payload/conditions.ts'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { described, Exactly, idOf, named, TextOrNull, Timestamp, Word } from '#platform/http/schemas.ts'
+import * as t from '#platform/http/schemas.ts'
 import { findSubject } from './subject.ts'
 
-export const previewSchema = named(
-  'DeliveryPreview',
-  Exactly({
-    action_id: idOf('action that the delivery would report on'),
-    event: Exactly(
-      {
-        kind: Type.String({ description: 'The kind of event, such as `action.status_changed`.' }),
-        status: Type.String({ description: 'The status of the action after the event.' }),
-        previous_status: TextOrNull({ description: 'The status before it; null for a new action.' }),
-        occurred_at: described(Timestamp, 'When it happened.'),
-      },
-      { description: 'The event that the delivery would report.' },
-    ),
-    unmet_condition: TextOrNull({
-      description:
-        'The path of the condition that prevents this delivery, or those of a group; null when all match.',
-    }),
-    request: Word(['only', 'create', 'update'] as const, {
-      description: 'Which of the requests of the hook it is: `only` without `settings.requests`.',
-    }),
-    method: Type.String({ description: 'The HTTP method.' }),
-    url: Type.String({ description: 'The URL, with templates filled in.' }),
-    headers: Type.Record(Type.String(), Type.String(), {
-      description: 'The headers by name, with templates filled in.',
-    }),
-    body: TextOrNull({ description: 'The body as text, with templates filled in; null without one.' }),
-    access_token: Type.String({
-      description: "Whether the credential's token is used, and whether it may be.",
-    }),
-    receiver: Exactly(
-      {
-        host: Type.String({ description: 'The host of the URL.' }),
-        addresses: Type.Array(Type.String(), { description: 'The IP addresses that the host resolves to.' }),
-        allowed: Type.Boolean({ description: 'Whether Gantry may connect to it.' }),
-        message: Type.String({ description: 'Why, as a sentence.' }),
-      },
-      { description: 'Where the request would go.' },
-    ),
-  }),
-)
+export const previewSchema = t.namedObject('DeliveryPreview', {
+  action_id: t.idOf('action that the delivery would report on'),
+  event: t.Exactly(
+    {
+      kind: t.Text('The kind of event, such as `action.status_changed`.'),
+      status: t.Text('The status of the action after the event.'),
+      previous_status: t.TextOrNull('The status before it; null for a new action.'),
+      occurred_at: t.Time('When it happened.'),
+    },
+    { description: 'The event that the delivery would report.' },
+  ),
+  unmet_condition: t.TextOrNull(
+    'The path of the condition that prevents this delivery, or those of a group; null when all match.',
+  ),
+  request: t.Word(
+    ['only', 'create', 'update'],
+    'Which of the requests of the hook it is: `only` without `settings.requests`.',
+  ),
+  method: t.Text('The HTTP method.'),
+  url: t.Text('The URL, with templates filled in.'),
+  headers: t.Record(t.Text(), t.Text(), { description: 'The headers by name, with templates filled in.' }),
+  body: t.TextOrNull('The body as text, with templates filled in; null without one.'),
+  access_token: t.Text("Whether the credential's token is used, and whether it may be."),
+  receiver: t.Exactly(
+    {
+      host: t.Text('The host of the URL.'),
+      addresses: t.List(t.Text(), 'The IP addresses that the host resolves to.'),
+      allowed: t.Flag('Whether Gantry may connect to it.'),
+      message: t.Text('Why, as a sentence.'),
+    },
+    { description: 'Where the request would go.' },
+  ),
+})
 
-export type Preview = Static<typeof previewSchema>
+export type Preview = t.Static<typeof previewSchema>
 
 /** Every delivery has its own. */
 const EXAMPLE_KEY = 'an-example-22-letters-'
