@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { claimDeliveries } from '#engine/outgoing/claim-deliveries.ts'
-import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
 import { storePauses } from '#engine/outgoing/rate-budgets.ts'
 import { apiBase } from '#model/hooks/presets/api-base.ts'
 import { loadPauses } from '#model/hooks/rate-budgets.ts'
+import { readDeliveryDepths } from '#ops/metrics/read-state.ts'
 import { openDeliveries, openReceiver } from '#test/support/deliveries.ts'
 import {
   openLimited,

@@ -1,6 +1,6 @@
 // Metrics as Prometheus reads them.
 import { createMetrics } from '#ops/metrics/metrics.ts'
-import type { InstallationState } from '#ops/metrics/state-metrics.ts'
+import type { InstallationState } from '#ops/metrics/read-state.ts'
 import { createDatabaseFailures } from '#platform/database/failures.ts'
 
 /** Samples by name and labels, as they are printed: `gantry_workers{state="online"}`. */

@@ -1,12 +1,8 @@
 // The metrics room: what `/metrics` shows, in the Prometheus text format. Counters of what this process did
 // (work-metrics.ts), and its state and that of the installation, read for each scrape (state-metrics.ts).
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
-import {
-  createInstallationMetrics,
-  createProcessMetrics,
-  type InstallationState,
-  type ProcessState,
-} from './state-metrics.ts'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { InstallationState, ProcessState } from './read-state.ts'
+import { createInstallationMetrics, createProcessMetrics, metricsIn } from './state-metrics.ts'
 import { createWorkMetrics } from './work-metrics.ts'
 
 export type MetricSources = {
@@ -24,12 +20,7 @@ export function createMetrics(version: string) {
   // Gauges with the names of counters: the sums of `gantry_nodejs_active_…`.
   for (const what of ['handles', 'requests', 'resources'])
     registry.removeSingleMetric(`gantry_nodejs_active_${what}_total`)
-  new Gauge({
-    name: 'gantry_build_info',
-    help: 'The running version.',
-    labelNames: ['version'],
-    registers: [registry],
-  }).set({ version }, 1)
+  metricsIn(registry).gauge('build_info', 'The running version.', ['version']).set({ version }, 1)
   const work = createWorkMetrics(registry)
   const showInstallation = createInstallationMetrics(registry)
   const showProcess = createProcessMetrics(registry)

@@ -1,32 +1,64 @@
 import { statfs } from 'node:fs/promises'
 import { sql } from 'kysely'
-import { readDeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
 import { findStalledEnvironments } from '#model/actions/stalled-environments.ts'
+import { HELD, isHeld } from '#model/hooks/rate-budgets.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import { readRetentionTotals } from '#ops/retention/prune.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { readNewestBackup } from '#platform/database/newest-backup.ts'
+import type { OutageKind } from '#platform/database/outage-kinds.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { countNewDeadLetters, readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
-import type { InstallationState, ProcessState } from './state-metrics.ts'
+
+/** The state of the whole installation, read from the database. */
+export type InstallationState = Awaited<ReturnType<typeof readInstallation>>
 
 /** One after the other: a scrape takes one connection, not all of them. */
-export async function readInstallation(db: Database): Promise<InstallationState> {
-  const queueDepths = await readQueueDepths({ db, jobs })
-  const oldestReadySeconds = await readOldestReadySeconds(db)
+export async function readInstallation(db: Database) {
   const workers = await readLiveWorkers(db)
   return {
-    queueDepths,
-    oldestReadySeconds,
+    queueDepths: await readQueueDepths({ db, jobs }),
+    /** How long the oldest job that could run has waited; null when none waits. */
+    oldestReadySeconds: await readOldestReadySeconds(db),
+    /** Jobs that failed their last attempt within the last hour. */
     newDeadLetters: await countNewDeadLetters(db),
+    /** Environments where work waits and nothing completes. */
     stalledEnvironments: (await findStalledEnvironments(db)).length,
+    /** Null when none was recorded. */
     newestBackupAt: (await readNewestBackup(db))?.made_at ?? null,
     deliveries: await readDeliveryDepths(db),
     workers: { online: workers.length, draining: workers.filter(({ draining }) => draining).length },
+    /** Targets that no worker can take. */
     targetsWithoutWorker: await countTargetsWithoutWorker(db),
+    /** Servers, counted once per application, whose live release is not known. */
     serversLiveUnknown: await countLiveUnknown(db),
     retention: await readRetentionTotals(db),
   }
+}
+
+const MAX_COUNTED = 100_000
+
+/**
+ * `late`: due a minute ago, without an attempt in progress, and not because of a rate limit. `limited`: those that wait for
+ * one, by the origin that has it.
+ */
+export async function readDeliveryDepths(db: Database) {
+  const { rows } = await sql<{ pending: number; late: number; failingHooks: number }>`
+    with ${sql.raw(HELD)}
+    select count(*)::int as pending, (select count(*)::int from hook_health) as "failingHooks",
+      count(*) filter (where due_at < now() - interval '1 minute' and coalesce(leased_until < now(), true)
+        and not ${sql.raw(isHeld('d'))})::int as late
+    from (select hook_id, due_at, leased_until from deliveries where state = 'pending' limit ${MAX_COUNTED}) as d`.execute(
+    db,
+  )
+  const limited = await sql<{ origin: string; deliveries: number }>`
+    with ${sql.raw(HELD)}
+    select held.origin, sum(waiting.deliveries)::int as deliveries from held cross join lateral (
+      select count(*) as deliveries from (
+        select from deliveries d where d.hook_id = held.hook_id and d.state = 'pending' limit ${MAX_COUNTED}) as counted
+    ) as waiting
+    where held.is_paused group by held.origin order by 2 desc`.execute(db)
+  return { ...rows[0]!, limited: limited.rows }
 }
 
 /** There is an index for these alone. */
@@ -41,6 +73,16 @@ async function countLiveUnknown(db: Database): Promise<number> {
     select count(*) as servers from unknown_live_releases
     join application_servers using (application_id, server_id)`.execute(db)
   return rows[0]!.servers
+}
+
+/** The state of this process and its machine. */
+export type ProcessState = {
+  isReady: boolean
+  pool: { max: number; open: number; idle: number; waiting: number; failures: number }
+  /** Since the start, by kind. */
+  databaseFailures: Readonly<Record<OutageKind, number>>
+  /** The disk of GANTRY_HOME; null when it cannot be read. */
+  disk: { free: number; size: number } | null
 }
 
 export async function readDisk(home: string): Promise<ProcessState['disk']> {

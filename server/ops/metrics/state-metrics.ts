@@ -1,34 +1,31 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
-import type { DeliveryDepths } from '#engine/outgoing/delivery-depths.ts'
-import type { OutageKind } from '#platform/database/outage-kinds.ts'
-import type { QueueDepth } from '#platform/queue/queue-depths.ts'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { InstallationState, ProcessState } from './read-state.ts'
 
 /** Labels are few: further origins share one. */
 export const MAX_ORIGINS = 20
 export const OTHER = 'other'
 
-/** The state of the whole installation, read from the database. */
-export type InstallationState = {
-  queueDepths: QueueDepth[]
-  /** How long the oldest job that could run has waited; null when none waits. */
-  oldestReadySeconds: number | null
-  /** Jobs that failed their last attempt within the last hour. */
-  newDeadLetters: number
-  /** Environments where work waits and nothing completes. */
-  stalledEnvironments: number
-  /** Null when none was recorded. */
-  newestBackupAt: string | null
-  deliveries: DeliveryDepths
-  workers: { online: number; draining: number }
-  /** Targets that no worker can take. */
-  targetsWithoutWorker: number
-  /** Servers, counted once per application, whose live release is not known. */
-  serversLiveUnknown: number
-  retention: Record<'runs' | 'logs' | 'requests' | 'bodies', number> & { finished_at: string | null }
+/** Creates metrics of Gantry in a registry. */
+export function metricsIn(registry: Registry) {
+  const options = <Label extends string>(name: string, help: string, labelNames: Label[]) => ({
+    name: `gantry_${name}`,
+    help,
+    labelNames,
+    registers: [registry],
+  })
+  return {
+    gauge: <Label extends string>(name: string, help: string, labels: Label[] = []) =>
+      new Gauge(options(name, help, labels)),
+    counter: <Label extends string>(name: string, help: string, labels: Label[] = []) =>
+      new Counter(options(name, help, labels)),
+    histogram: <Label extends string>(name: string, help: string, buckets: number[], labels: Label[] = []) =>
+      new Histogram({ ...options(name, help, labels), buckets }),
+  }
 }
 
 /** What every process shows alike. Null: the database is away, and nothing is shown. */
 export function createInstallationMetrics(registry: Registry) {
+  const { gauge, counter } = metricsIn(registry)
   const jobs = gauge('queue_jobs', 'Jobs of the whole installation, by name and state.', ['job', 'state'])
   const oldest = gauge('queue_oldest_ready_seconds', 'How long the oldest job that is ready has waited.')
   const newDead = gauge('dead_letters_new', 'Jobs that failed their last attempt within the last hour.')
@@ -61,12 +58,11 @@ export function createInstallationMetrics(registry: Registry) {
     'retention_finished_timestamp_seconds',
     'When the removal of old data last reached its end; 0 before the first time.',
   )
-  const removed = new Counter({
-    name: 'gantry_retention_removed_total',
-    help: 'What the whole installation has removed because of its age: runs, logs of runs, hook requests, bodies.',
-    labelNames: ['kind'],
-    registers: [registry],
-  })
+  const removed = counter(
+    'retention_removed_total',
+    'What the whole installation has removed because of its age: runs, logs of runs, hook requests, bodies.',
+    ['kind'],
+  )
 
   return (state: InstallationState | null): void => {
     for (const metric of [jobs, deliveries, limited, workers, removed]) metric.reset()
@@ -93,68 +89,32 @@ export function createInstallationMetrics(registry: Registry) {
     finished.set(secondsOf(finished_at))
     for (const [kind, count] of Object.entries(counts)) removed.inc({ kind }, count)
   }
-
-  function gauge<Label extends string>(name: string, help: string, labelNames: Label[] = []) {
-    return new Gauge({ name: `gantry_${name}`, help, labelNames, registers: [registry] })
-  }
 }
 
 const secondsOf = (moment: string | null) => (moment === null ? 0 : Date.parse(moment) / 1_000)
 
-/** The state of this process and its machine. */
-export type ProcessState = {
-  isReady: boolean
-  pool: { max: number; open: number; idle: number; waiting: number; failures: number }
-  /** Since the start, by kind. */
-  databaseFailures: Readonly<Record<OutageKind, number>>
-  /** The disk of GANTRY_HOME; null when it cannot be read. */
-  disk: { free: number; size: number } | null
-}
-
 export function createProcessMetrics(registry: Registry) {
-  const registers = [registry]
-  const ready = new Gauge({
-    name: 'gantry_ready',
-    help: 'Whether `/readyz` is green: 1, or 0.',
-    registers,
-  })
-  const maxConnections = new Gauge({
-    name: 'gantry_database_pool_max_connections',
-    help: 'How many connections the pool of this process may open.',
-    registers,
-  })
-  const connections = new Gauge({
-    name: 'gantry_database_pool_connections',
-    help: 'Open connections of the pool: in use, or idle.',
-    labelNames: ['state'],
-    registers,
-  })
-  const waiting = new Gauge({
-    name: 'gantry_database_pool_waiting',
-    help: 'Requests that wait for a connection.',
-    registers,
-  })
-  const failures = new Counter({
-    name: 'gantry_database_connection_failures_total',
-    help: 'Connections that could not be opened, or were lost.',
-    registers,
-  })
-  const failuresByKind = new Counter({
-    name: 'gantry_database_failures_total',
-    help: 'Statements and connections that failed because of the state of the database, by kind.',
-    labelNames: ['kind'],
-    registers,
-  })
-  const free = new Gauge({
-    name: 'gantry_home_free_bytes',
-    help: 'Free space on the disk of GANTRY_HOME.',
-    registers,
-  })
-  const size = new Gauge({
-    name: 'gantry_home_size_bytes',
-    help: 'Size of the disk of GANTRY_HOME.',
-    registers,
-  })
+  const { gauge, counter } = metricsIn(registry)
+  const ready = gauge('ready', 'Whether `/readyz` is green: 1, or 0.')
+  const maxConnections = gauge(
+    'database_pool_max_connections',
+    'How many connections the pool of this process may open.',
+  )
+  const connections = gauge('database_pool_connections', 'Open connections of the pool: in use, or idle.', [
+    'state',
+  ])
+  const waiting = gauge('database_pool_waiting', 'Requests that wait for a connection.')
+  const failures = counter(
+    'database_connection_failures_total',
+    'Connections that could not be opened, or were lost.',
+  )
+  const failuresByKind = counter(
+    'database_failures_total',
+    'Statements and connections that failed because of the state of the database, by kind.',
+    ['kind'],
+  )
+  const free = gauge('home_free_bytes', 'Free space on the disk of GANTRY_HOME.')
+  const size = gauge('home_size_bytes', 'Size of the disk of GANTRY_HOME.')
 
   return ({ isReady, pool, databaseFailures, disk }: ProcessState): void => {
     ready.set(isReady ? 1 : 0)

@@ -1,8 +1,7 @@
 // What this process did since it started: calls, runs, deliveries. Counted in memory, after the commit; the rooms that do
 // the work call these functions.
-import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { OnCall } from '#engine/incoming/receive-call.ts'
-
 import { ATTEMPT_OUTCOMES } from '#engine/outgoing/record-attempt.ts'
 import type { RecordedDelivery } from '#engine/outgoing/store-statement.ts'
 import type { OnCheck } from '#engine/reconciling/reconcile.ts'
@@ -10,7 +9,7 @@ import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { isEnd } from '#model/actions/status.ts'
 import { STATUS_KINDS } from '#model/hooks/sent-status.ts'
 import { REASONS, STATUSES } from '#platform/vocabulary.ts'
-import { MAX_ORIGINS, OTHER } from './state-metrics.ts'
+import { MAX_ORIGINS, metricsIn, OTHER } from './state-metrics.ts'
 
 /** By result; the names are those of the outcomes in records of calls, where there are any. */
 const VERDICTS: Record<Parameters<OnCall>[0], string> = {
@@ -49,7 +48,7 @@ const FAST = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const SLOW = [0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1_800, 3_600]
 
 export function createWorkMetrics(registry: Registry) {
-  const registers = [registry]
+  const { counter, histogram } = metricsIn(registry)
   const calls = counter('hook_calls_total', 'Calls to hooks that this process answered, by verdict.', [
     'verdict',
   ])
@@ -159,17 +158,4 @@ export function createWorkMetrics(registry: Registry) {
   }
 
   return { onCall, onMoves, onAttempt, onPause, onCheck }
-
-  function counter<Label extends string>(name: string, help: string, labelNames: Label[] = []) {
-    return new Counter({ name: `gantry_${name}`, help, labelNames, registers })
-  }
-
-  function histogram<Label extends string>(
-    name: string,
-    help: string,
-    buckets: number[],
-    labelNames: Label[] = [],
-  ) {
-    return new Histogram({ name: `gantry_${name}`, help, buckets, labelNames, registers })
-  }
 }
