@@ -20,17 +20,12 @@ import {
 const MAX_CONTENTS_BYTES = 64 * 1024 * 1024
 const CHUNK_BYTES = 256 * 1024
 
-export type BackupWriter = {
-  /** One section at a time. `through` sees the bytes before they are compressed. */
-  add(source: Readable, through?: (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>): Promise<Section>
-  /** Gives the file its final name, and returns its size. */
-  finish(contents: Contents): Promise<number>
-  /** Removes an unfinished file; has no effect after `finish`. */
-  [Symbol.asyncDispose](): Promise<void>
-}
+export type BackupWriter = Awaited<ReturnType<typeof createBackupFile>>
+
+type Through = (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer>
 
 /** Readable by its owner only. It gets its final name when it is complete and flushed to disk. */
-export async function createBackupFile(path: string, signal: AbortSignal): Promise<BackupWriter> {
+export async function createBackupFile(path: string, signal: AbortSignal) {
   const draft = `${path}.${randomBytes(4).toString('hex')}.unfinished`
   const file = await open(draft, 'wx', 0o600)
   let position = 0
@@ -42,7 +37,8 @@ export async function createBackupFile(path: string, signal: AbortSignal): Promi
 
   await write(FIRST_LINE)
   return {
-    async add(source, through = (chunks) => chunks) {
+    /** One section at a time. `through` sees the bytes before they are compressed. */
+    async add(source: Readable, through: Through = (chunks) => chunks): Promise<Section> {
       const offset = position
       const hash = createHash('sha256')
       await pipeline(
@@ -59,7 +55,8 @@ export async function createBackupFile(path: string, signal: AbortSignal): Promi
       )
       return { offset, bytes: position - offset, sha256: hash.digest('hex') }
     },
-    async finish(contents) {
+    /** Gives the file its final name, and returns its size. */
+    async finish(contents: Contents): Promise<number> {
       await write(encodeEnd(contents))
       await file.sync()
       // Unlike a rename, a link never replaces an existing file.
@@ -67,7 +64,8 @@ export async function createBackupFile(path: string, signal: AbortSignal): Promi
       await syncFolder(dirname(path))
       return position
     },
-    async [Symbol.asyncDispose]() {
+    /** Removes an unfinished file; has no effect after `finish`. */
+    async [Symbol.asyncDispose](): Promise<void> {
       if (file.fd !== -1) await file.close()
       await rm(draft, { force: true })
     },
@@ -79,15 +77,10 @@ async function syncFolder(path: string): Promise<void> {
   await folder.sync().finally(() => folder.close())
 }
 
-export type BackupReader = {
-  contents: Contents
-  /** A section, decompressed. Read it to the end, or destroy it. */
-  read(section: Section): Readable
-  [Symbol.asyncDispose](): Promise<void>
-}
+export type BackupReader = Awaited<ReturnType<typeof openBackupFile>>
 
 /** Verifies every byte before it resolves. Throws an UnusableFileError unless the file is a complete backup. */
-export async function openBackupFile(path: string, signal: AbortSignal): Promise<BackupReader> {
+export async function openBackupFile(path: string, signal: AbortSignal) {
   await using opening = new AsyncDisposableStack()
   const file = await open(path, 'r')
   opening.defer(() => file.close())
@@ -101,7 +94,8 @@ export async function openBackupFile(path: string, signal: AbortSignal): Promise
   const opened = opening.move()
   return {
     contents,
-    read: (section) => compose(storedBytes(file, section), createZstdDecompress()),
+    /** A section, decompressed. Read it to the end, or destroy it. */
+    read: (section: Section): Readable => compose(storedBytes(file, section), createZstdDecompress()),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }

@@ -6,15 +6,11 @@ import { recordBackup } from '#platform/database/newest-backup.ts'
 await runCommand('backup-made', async ({ config, print }) => {
   if (process.argv.length > 2) throw new UsageError('usage: npm run backup-made')
   await using database = await reachDatabase(config, { create: false, print })
-  const client = await connectForLongWork(database.settings)
-  try {
-    const { rows } = await client.query<{ now: Date }>('select now()')
-    if (!(await recordBackup(client, rows[0]!.now.toISOString())))
-      throw new Error(
-        'this database cannot record it: run this against the primary, with the release that Gantry runs',
-      )
-  } finally {
-    await client.end()
-  }
+  await using client = await connectForLongWork(database.settings)
+  const { rows } = await client.query<{ now: Date }>('select now()')
+  if (!(await recordBackup(client, rows[0]!.now.toISOString())))
+    throw new Error(
+      'this database cannot record it: run this against the primary, with the release that Gantry runs',
+    )
   print('recorded: a backup was made just now')
 })

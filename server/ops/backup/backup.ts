@@ -26,17 +26,13 @@ async function makeBackup(
   withKey: boolean,
 ): Promise<Backup> {
   await using database = await reachDatabase(config, { create: false, print })
-  const client = await connectForLongWork(database.settings)
-  try {
-    const keys = await findMasterKeys({ home: config.home, fromEnvironment: config.secretKey })
-    const input = { path, home: config.home, gantryVersion, keys, withKey, print, signal }
-    const backup = await takeBackup(client, input)
-    if (!(await recordBackup(client, backup.createdAt)))
-      print('Not recorded in this database: run backup-made against the primary.')
-    return backup
-  } finally {
-    await client.end()
-  }
+  await using client = await connectForLongWork(database.settings)
+  const keys = await findMasterKeys({ home: config.home, fromEnvironment: config.secretKey })
+  const input = { path, home: config.home, gantryVersion, keys, withKey, print, signal }
+  const backup = await takeBackup(client, input)
+  if (!(await recordBackup(client, backup.createdAt)))
+    print('Not recorded in this database: run backup-made against the primary.')
+  return backup
 }
 
 function readArguments(args: string[]): { path: string; withKey: boolean } {

@@ -48,7 +48,6 @@ const Contents = Type.Object({
 
 export type Section = Static<typeof Section>
 export type Contents = Static<typeof Contents>
-export type Footer = { contentsBytes: number; sha256: Buffer }
 
 const contentsCheck = Compile(Contents)
 
@@ -72,7 +71,7 @@ export function checkFirstLine(start: Buffer): void {
   )
 }
 
-export function decodeFooter(footer: Buffer): Footer {
+export function decodeFooter(footer: Buffer) {
   const at = LENGTH_BYTES + DIGEST_BYTES
   if (footer.length !== FOOTER_BYTES || !footer.subarray(at).equals(LAST_LINE)) {
     throw new UnusableFileError('is incomplete: its end is missing')
@@ -81,9 +80,13 @@ export function decodeFooter(footer: Buffer): Footer {
 }
 
 /** `end` is where the contents start: the sections must fill the file up to there, without gaps. */
-export function decodeContents(text: Buffer, footer: Footer, end: number): Contents {
+export function decodeContents(
+  text: Buffer,
+  { sha256 }: ReturnType<typeof decodeFooter>,
+  end: number,
+): Contents {
   const damaged = new UnusableFileError('is damaged: its table of contents does not match its checksum')
-  if (!digest(text).equals(footer.sha256)) throw damaged
+  if (!digest(text).equals(sha256)) throw damaged
   const contents = parseJson(text)
   if (!contentsCheck.Check(contents)) throw damaged
   let position = FIRST_LINE.length

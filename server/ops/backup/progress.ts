@@ -1,17 +1,12 @@
 const INTERVAL_MS = 2_000
 
-export type RowCounter = {
-  /** Passes COPY output through and counts its rows. */
-  count(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer>
-  rows(): number
-}
-
 /** Prints a line every two seconds, and one at the end. */
-export function createRowCounter(name: string, print: (message: string) => void): RowCounter {
+export function createRowCounter(name: string, print: (message: string) => void) {
   let rows = 0
   let saidAt = performance.now()
   return {
-    async *count(chunks) {
+    /** Passes COPY output through and counts its rows. */
+    async *count(chunks: AsyncIterable<Buffer>) {
       for await (const chunk of chunks) {
         rows += countLines(chunk)
         yield chunk

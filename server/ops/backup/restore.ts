@@ -31,28 +31,18 @@ async function restore(context: CommandContext, backup: BackupReader): Promise<K
   const migrations = migrationNames()
   assertKnownSchema(backup.contents, migrations)
   await using database = await reachDatabase(config, { create: true, print })
-  const client = await connectForLongWork(database.settings)
-  try {
-    await assertEmpty(client, backup.contents)
-    if (database.isHomeInUse) throw new Error(`Gantry is running on ${home}: stop it first`)
-    const key = await planKey(backup, config)
-    await installQueue(database.settings)
-    await restoreBackup(client, {
-      backup,
-      home,
-      migrations,
-      print,
-      signal,
-      beforeCommit: async () => {
-        const sample = backup.contents.sample_repository
-        if (sample) await unbundleSample(home, signal, () => backup.read(sample))
-        if (key.kind === 'included') await replaceKeyFile(keyFile(home), key.keys)
-      },
-    })
-    return key
-  } finally {
-    await client.end()
+  await using client = await connectForLongWork(database.settings)
+  await assertEmpty(client, backup.contents)
+  if (database.isHomeInUse) throw new Error(`Gantry is running on ${home}: stop it first`)
+  const key = await planKey(backup, config)
+  await installQueue(database.settings)
+  const beforeCommit = async () => {
+    const sample = backup.contents.sample_repository
+    if (sample) await unbundleSample(home, signal, () => backup.read(sample))
+    if (key.kind === 'included') await replaceKeyFile(keyFile(home), key.keys)
   }
+  await restoreBackup(client, { backup, home, migrations, print, signal, beforeCommit })
+  return key
 }
 
 async function openChecked(path: string, signal: AbortSignal): Promise<BackupReader> {

@@ -65,7 +65,7 @@ async function runningServer(data: string): Promise<ConnectionSettings | undefin
 }
 
 /** A connection without timeouts, for long-running work. Rows as text must mean the same wherever they are loaded. */
-export async function connectForLongWork(settings: ConnectionSettings): Promise<pg.Client> {
+export async function connectForLongWork(settings: ConnectionSettings): Promise<pg.Client & AsyncDisposable> {
   const client = new Client({
     ...settings,
     application_name: 'gantry maintenance',
@@ -76,5 +76,5 @@ export async function connectForLongWork(settings: ConnectionSettings): Promise<
     queryTimeoutMs: 0,
   })
   await client.connect()
-  return client
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }

@@ -14,17 +14,14 @@ await runCommand('reset-password', async ({ config, print }) => {
   const [email, ...more] = process.argv.slice(2)
   if (!email || more.length > 0) throw new UsageError('usage: npm run reset-password -- <email>')
   await using reached = await reachDatabase(config, { create: false, print })
-  const database = openDatabase(reached.settings, { max: 1, onIdleError: () => {} })
-  try {
-    const id = await findUser(database.db, email)
-    const baseUrl = baseUrlOf(config, config.port)
-    const link = await createPasswordReset(database.db, id, THIS_MACHINE, baseUrl)
-    if (link.kind !== 'done') throw new UsageError(toApiError(link).message)
-    print(`${email} is signed out everywhere. Set a new password within one hour, at:`)
-    print(link.url)
-  } finally {
-    await database.close()
-  }
+  await using opened = new AsyncDisposableStack()
+  const { db, close } = openDatabase(reached.settings, { max: 1, onIdleError: () => {} })
+  opened.defer(close)
+  const id = await findUser(db, email)
+  const link = await createPasswordReset(db, id, THIS_MACHINE, baseUrlOf(config, config.port))
+  if (link.kind !== 'done') throw new UsageError(toApiError(link).message)
+  print(`${email} is signed out everywhere. Set a new password within one hour, at:`)
+  print(link.url)
 })
 
 async function findUser(db: Database, email: string): Promise<number> {
