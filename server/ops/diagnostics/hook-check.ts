@@ -3,7 +3,7 @@ import type { Caller } from '#access/authorization/caller.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { bounded } from './database-checks.ts'
 import { counted, type Named, namesOf } from './names.ts'
-import { type Finding, ok, warning } from './run-checks.ts'
+import { type Finding, ok, warnings } from './run-checks.ts'
 
 const MAX_HOOKS = 10_000
 
@@ -13,24 +13,22 @@ export async function checkHooks(db: Database, caller: Caller): Promise<Finding>
   const off = hooks.filter(({ is_off }) => is_off)
   const failing = hooks.filter(({ is_off }) => !is_off)
   if (hooks.length === 0) return ok('No outgoing hook is failing or was switched off.')
-  const messages = []
-  const remedies = []
-  if (off.length > 0) {
-    messages.push(
-      `${counted(off.length, 'outgoing hook')} ${isOrAre(off)} switched off because the receiver kept failing${namesOf(caller, 'hook:view', off)}.`,
-    )
-    remedies.push('Fix the receiver, then activate the hook again.')
-  }
-  if (failing.length > 0) {
-    messages.push(
-      `${counted(failing.length, 'outgoing hook')} ${isOrAre(failing)} failing${namesOf(caller, 'hook:view', failing)}.`,
-    )
-    remedies.push('The deliveries of a failing hook say what its receiver answers; Gantry keeps trying.')
-  }
-  return warning(messages.join(' '), remedies.join(' '))
+  const describe = (some: typeof hooks, what: string) =>
+    `${counted(some.length, 'outgoing hook')} ${some.length === 1 ? 'is' : 'are'} ${what}${namesOf(caller, 'hook:view', some)}.`
+  const findings = [
+    {
+      hooks: off,
+      message: describe(off, 'switched off because the receiver kept failing'),
+      remedy: 'Fix the receiver, then activate the hook again.',
+    },
+    {
+      hooks: failing,
+      message: describe(failing, 'failing'),
+      remedy: 'The deliveries of a failing hook say what its receiver answers; Gantry keeps trying.',
+    },
+  ].filter((finding) => finding.hooks.length > 0)
+  return warnings(findings)
 }
-
-const isOrAre = ({ length }: readonly unknown[]) => (length === 1 ? 'is' : 'are')
 
 /** Longest first. */
 async function findFailing(db: Database): Promise<(Named & { is_off: boolean })[]> {

@@ -40,6 +40,9 @@ export function runChecks(
 export const ok = (message: string): Finding => ({ status: 'ok', message, remedy: null })
 export const warning = (message: string, remedy: string): Finding => ({ status: 'warning', message, remedy })
 export const failed = (message: string, remedy: string): Finding => ({ status: 'failed', message, remedy })
+/** Several of them as one. */
+export const warnings = (all: readonly { message: string; remedy: string }[]): Finding =>
+  warning(all.map(({ message }) => message).join(' '), all.map(({ remedy }) => remedy).join(' '))
 
 const TOO_SLOW = failed(
   'This check took too long, and was given up.',

@@ -6,7 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
 import { bounded } from './database-checks.ts'
 import { counted } from './names.ts'
-import { type Finding, ok, warning } from './run-checks.ts'
+import { type Finding, ok, warnings } from './run-checks.ts'
 
 /** `tokenTargets`: where the installation allows tokens to go. */
 export type TokenCheckDeps = { db: Database; tokenTargets: TokenTargets }
@@ -20,23 +20,20 @@ export async function checkTokens({ db, tokenTargets }: TokenCheckDeps, caller: 
   const leaving = hooks.filter((hook) => !isStopped(hook))
   const stopped = hooks.filter(isStopped)
   if (hooks.length === 0) return ok('Hooks send tokens only to the providers of their credentials.')
-  const messages = [
-    ...(leaving.length > 0
-      ? [`${counted(leaving.length, 'hook')} ${sends(leaving)} ${originsOf(caller, leaving)}.`]
-      : []),
-    ...(stopped.length > 0
-      ? [`${counted(stopped.length, 'hook')} may not send tokens to ${originsOf(caller, stopped)}.`]
-      : []),
-  ]
-  const remedies = [
-    ...(leaving.length > 0
-      ? [
-          'If this is not intended, set token_targets of the credential, or GANTRY_TOKEN_TARGETS, to provider.',
-        ]
-      : []),
-    ...(stopped.length > 0 ? ['Change the URL of what is stopped, or disable the hook.'] : []),
-  ]
-  return warning(messages.join(' '), remedies.join(' '))
+  const findings = [
+    {
+      hooks: leaving,
+      message: `${counted(leaving.length, 'hook')} ${sends(leaving)} ${originsOf(caller, leaving)}.`,
+      remedy:
+        'If this is not intended, set token_targets of the credential, or GANTRY_TOKEN_TARGETS, to provider.',
+    },
+    {
+      hooks: stopped,
+      message: `${counted(stopped.length, 'hook')} may not send tokens to ${originsOf(caller, stopped)}.`,
+      remedy: 'Change the URL of what is stopped, or disable the hook.',
+    },
+  ].filter((finding) => finding.hooks.length > 0)
+  return warnings(findings)
 }
 
 const sends = ({ length }: readonly unknown[]) =>

@@ -23,93 +23,63 @@ const MAX_COUNTED = 10_000
 
 /** Work that does not get done. Names are shown to callers who may see what they name. */
 export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, caller: Caller): Check[] {
-  const checks: Check[] = [
-    {
-      name: 'workers',
-      run: () => checkWorkers(db),
+  const checks: Record<string, Check['run']> = {
+    workers: () => checkWorkers(db),
+    async queue() {
+      const [isWorking, oldest] = await Promise.all([isQueueWorking(), bounded(db, readOldestReadySeconds)])
+      if (!isWorking)
+        return failed(
+          'No job went through the queue in the last seconds.',
+          'Check that a worker runs, and its log.',
+        )
+      if (oldest === null || oldest < LATE_SECONDS) return ok('Jobs are processed without delay.')
+      return warning(
+        `The oldest job that is ready has waited for ${Math.round(oldest)} s.`,
+        'Start more workers if this persists.',
+      )
     },
-    {
-      name: 'queue',
-      async run() {
-        const [isWorking, oldest] = await Promise.all([isQueueWorking(), bounded(db, readOldestReadySeconds)])
-        if (!isWorking)
-          return failed(
-            'No job went through the queue in the last seconds.',
-            'Check that a worker runs, and its log.',
+    environments: () => checkEnvironments(db, caller),
+    async dead_letters() {
+      const depths = await bounded(db, (trx) => readQueueDepths({ db: trx, jobs }))
+      const dead = depths.reduce((sum, depth) => sum + depth.dead, 0)
+      return dead === 0
+        ? ok('No job has failed permanently.')
+        : warning(
+            `${counted(dead, 'job')} failed permanently in the last 30 days.`,
+            'See GET /jobs/dead-letters for their errors.',
           )
-        if (oldest === null || oldest < LATE_SECONDS) return ok('Jobs are processed without delay.')
-        return warning(
-          `The oldest job that is ready has waited for ${Math.round(oldest)} s.`,
-          'Start more workers if this persists.',
-        )
-      },
     },
-    {
-      name: 'environments',
-      run: () => checkEnvironments(db, caller),
+    async deliveries() {
+      const { failed: lost, late } = await bounded(db, countDeliveries)
+      if (lost + late === 0) return ok('All notifications of the last day were delivered, or are on time.')
+      return warning(
+        `Deliveries: ${lost} failed permanently in the last day, ${late} more than a minute late.`,
+        'Look for failing receivers on the overview page, and replay what they missed.',
+      )
     },
-    {
-      name: 'dead_letters',
-      async run() {
-        const depths = await bounded(db, (trx) => readQueueDepths({ db: trx, jobs }))
-        const dead = depths.reduce((sum, depth) => sum + depth.dead, 0)
-        return dead === 0
-          ? ok('No job has failed permanently.')
-          : warning(
-              `${counted(dead, 'job')} failed permanently in the last 30 days.`,
-              'See GET /jobs/dead-letters for their errors.',
-            )
-      },
+    hooks: () => checkHooks(db, caller),
+    tokens: () => checkTokens({ db, tokenTargets }, caller),
+    async servers() {
+      const servers = await bounded(db, findUnreachable)
+      return servers.length === 0
+        ? ok('No server was unreachable at its last run of the last day.')
+        : warning(
+            `${counted(servers.length, 'server')} ${servers.length === 1 ? 'was' : 'were'} unreachable at the last run${namesOf(caller, 'server:view', servers)}.`,
+            'Check each with POST /servers/{id}/check, which reports the reason.',
+          )
     },
-    {
-      name: 'deliveries',
-      async run() {
-        const { failed: lost, late } = await bounded(db, countDeliveries)
-        if (lost + late === 0) return ok('All notifications of the last day were delivered, or are on time.')
-        return warning(
-          `Deliveries: ${lost} failed permanently in the last day, ${late} more than a minute late.`,
-          'Look for failing receivers on the overview page, and replay what they missed.',
-        )
-      },
+    async live_releases() {
+      const servers = await bounded(db, findLiveUnknown)
+      return servers.length === 0
+        ? ok('The live release of every server is known.')
+        : warning(
+            `The live release is unknown on ${counted(servers.length, 'server')}${namesOf(caller, 'server:view', servers)}.`,
+            'Gantry keeps asking them. GET /applications/{id}/live reports the reason; make the server reachable, or deploy again.',
+          )
     },
-    {
-      name: 'hooks',
-      run: () => checkHooks(db, caller),
-    },
-    {
-      name: 'tokens',
-      run: () => checkTokens({ db, tokenTargets }, caller),
-    },
-    {
-      name: 'servers',
-      async run() {
-        const servers = await bounded(db, findUnreachable)
-        return servers.length === 0
-          ? ok('No server was unreachable at its last run of the last day.')
-          : warning(
-              `${counted(servers.length, 'server')} ${servers.length === 1 ? 'was' : 'were'} unreachable at the last run${namesOf(caller, 'server:view', servers)}.`,
-              'Check each with POST /servers/{id}/check, which reports the reason.',
-            )
-      },
-    },
-    {
-      name: 'live_releases',
-      async run() {
-        const servers = await bounded(db, findLiveUnknown)
-        return servers.length === 0
-          ? ok('The live release of every server is known.')
-          : warning(
-              `The live release is unknown on ${counted(servers.length, 'server')}${namesOf(caller, 'server:view', servers)}.`,
-              'Gantry keeps asking them. GET /applications/{id}/live reports the reason; make the server reachable, or deploy again.',
-            )
-      },
-    },
-    {
-      name: 'backups',
-      run: () => checkBackups(db),
-    },
-  ]
-  return checks.map((check) => ({ ...check, needsDatabase: true }))
+    backups: () => checkBackups(db),
+  }
+  return Object.entries(checks).map(([name, run]) => ({ name, needsDatabase: true, run }))
 }
 
 async function countDeliveries(db: Database): Promise<{ failed: number; late: number }> {
