@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import type { FastifyBaseLogger } from 'fastify'
 import { sql } from 'kysely'
 import { instanceAdmin } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
@@ -44,6 +45,7 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
     async () => readWorkers(db),
   )
 
+  const response = { 200: worker, ...t.errorResponses(401, 403, 404, 422) }
   app.post(
     '/workers/:id/drain',
     operation(instanceAdmin, 'drainWorker', {
@@ -51,13 +53,9 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
       description:
         'It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.',
       params,
-      response: { 200: worker, ...t.errorResponses(401, 403, 404, 422) },
+      response,
     }),
-    async ({ params, log }) => {
-      if (!(await setDraining(db, params.id, true))) throw notFound()
-      log.info({ worker_id: params.id }, 'worker drains')
-      return readWorker(db, params.id)
-    },
+    ({ params, log }) => drain(params.id, true, log),
   )
 
   app.delete(
@@ -66,14 +64,18 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
       summary: 'End the draining of a worker',
       description: 'It takes targets again. Returns 404 for a worker that is not online.',
       params,
-      response: { 200: worker, ...t.errorResponses(401, 403, 404, 422) },
+      response,
     }),
-    async ({ params, log }) => {
-      if (!(await setDraining(db, params.id, false))) throw notFound()
-      log.info({ worker_id: params.id }, 'worker takes targets again')
-      return readWorker(db, params.id)
-    },
+    ({ params, log }) => drain(params.id, false, log),
   )
+
+  async function drain(id: string, draining: boolean, log: FastifyBaseLogger): Promise<WorkerRecord> {
+    if (!(await setDraining(db, id, draining))) throw notFound()
+    log.info({ worker_id: id }, draining ? 'worker drains' : 'worker takes targets again')
+    const [found] = await readWorkers(db, id)
+    if (!found) throw notFound()
+    return found
+  }
 }
 
 async function readWorkers(db: Database, id: string | null = null): Promise<WorkerRecord[]> {
@@ -83,10 +85,4 @@ async function readWorkers(db: Database, id: string | null = null): Promise<Work
       seen_at as last_seen_at
     from workers where ${id}::uuid is null or id = ${id}::uuid order by name, started_at, id`.execute(db)
   return rows
-}
-
-async function readWorker(db: Database, id: string): Promise<WorkerRecord> {
-  const [found] = await readWorkers(db, id)
-  if (!found) throw notFound()
-  return found
 }
