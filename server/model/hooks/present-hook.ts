@@ -5,6 +5,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
+import * as t from '#platform/http/schemas.ts'
 import { MASK, maskPath } from '#platform/masking/masked.ts'
 import { allOf, compileRequests, type RequestSettings } from './compile-requests.ts'
 import { type EffectiveRequest, effectiveRequest } from './effective-request.ts'
@@ -12,7 +13,7 @@ import { healthOf } from './health.ts'
 import { loadHealth } from './load-health.ts'
 import { pauseOf } from './pause.ts'
 import { loadPauses } from './rate-budgets.ts'
-import type { Hook } from './schemas.ts'
+import { type Hook, hookSchema } from './schemas.ts'
 import { allOriginsOf, outsideOrigins, senderOf, tokensIn } from './token-use.ts'
 
 /** Additional authenticated data of sealed values; the same for the current and the previous secret. */
@@ -87,64 +88,26 @@ export async function presentHooks(
     loadHealth(db, outgoingIds),
     loadPauses(db, outgoingIds),
   ])
-  return rows.map((row) =>
-    presentHook(
-      row,
-      {
-        created_by_user: users.get(row.created_by)!,
-        health:
-          row.type === 'outgoing'
-            ? healthOf(row, health.get(row.id), pauses.get(row.id)?.paused_until)
-            : null,
-        ...pauseOf(row, health.get(row.id), pauses.get(row.id)),
-      },
-      options,
-    ),
-  )
-}
-
-function presentHook(
-  row: HookRow,
-  more: Pick<Hook, 'created_by_user' | 'health' | 'paused_until' | 'paused_reason'>,
-  options: PresentOptions,
-): Hook {
-  const effective = presetRequest(row)
-  const target_url = effective?.target_url ?? row.target_url
-  return {
-    id: row.id,
-    name: row.name,
-    type: row.type,
-    action_type: row.action_type,
-    active: row.active,
-    url: urlOf(row, options),
-    target_url: options.mayEdit ? target_url : target_url && maskPath(target_url),
-    requires_secret: row.requires_secret,
-    verify_ssl: row.verify_ssl,
-    credential_id: row.credential_id,
-    secret: options.secret ?? (row.secret === null ? null : MASK),
-    secret_algorithm: row.secret_algorithm,
-    secret_header_name: row.secret_header_name,
-    settings: options.mayEdit ? row.settings : withoutTexts(row.settings),
-    effective_settings:
-      effective && (options.mayEdit ? effective.settings : withoutTexts(effective.settings)),
-    token_origins: tokenOriginsOf(row),
-    trigger_when: row.trigger_when,
-    disabled_at: row.disabled_at,
-    disabled_reason: row.disabled_reason,
-    health: more.health,
-    paused_until: more.paused_until,
-    paused_reason: more.paused_reason,
-    pipeline_id: row.pipeline_id,
-    pipeline_name: options.names.pipeline ? row.pipeline_name : null,
-    resource_type: row.resource_type,
-    resource_id: row.resource_id,
-    resource_name: options.names[row.resource_type] ? row.resource_name : null,
-    project_id: row.project_id,
-    environment_id: row.environment_id,
-    created_by_user: more.created_by_user,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  }
+  return rows.map((row) => {
+    const effective = presetRequest(row)
+    const target_url = effective?.target_url ?? row.target_url
+    const pause = pauses.get(row.id)
+    const { mayEdit, names } = options
+    return t.pickFields(hookSchema, {
+      ...row,
+      ...pauseOf(row, health.get(row.id), pause),
+      created_by_user: users.get(row.created_by)!,
+      health: row.type === 'outgoing' ? healthOf(row, health.get(row.id), pause?.paused_until) : null,
+      url: urlOf(row, options),
+      target_url: mayEdit ? target_url : target_url && maskPath(target_url),
+      secret: options.secret ?? (row.secret === null ? null : MASK),
+      settings: mayEdit ? row.settings : withoutTexts(row.settings),
+      effective_settings: effective && (mayEdit ? effective.settings : withoutTexts(effective.settings)),
+      token_origins: tokenOriginsOf(row),
+      pipeline_name: names.pipeline ? row.pipeline_name : null,
+      resource_name: names[row.resource_type] ? row.resource_name : null,
+    })
+  })
 }
 
 /** What a hook with a preset sends with its current credential; null for other hooks, and when that does not fit. */

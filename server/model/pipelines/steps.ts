@@ -2,7 +2,8 @@ import type { Selectable } from 'kysely'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { PipelineStepsTable } from '#platform/database/tables.ts'
-import type { PipelineStep } from './schemas.ts'
+import { pickFields } from '#platform/http/schemas.ts'
+import { type PipelineStep, pipelineStepSchema } from './schemas.ts'
 
 /** A step that is not removed. `stepKey` is its public id; `id` is the current row's. */
 export type StepRow = Selectable<PipelineStepsTable> & { stepKey: number; row_version: string }
@@ -33,21 +34,7 @@ export function presentSteps(rows: readonly StepRow[]): PipelineStep[] {
 }
 
 export function presentStep(row: StepRow, order: number): PipelineStep {
-  return {
-    id: row.stepKey,
-    name: row.name,
-    description: row.description,
-    built_in: row.built_in,
-    command: row.command,
-    run_as_user: row.run_as_user,
-    timeout_seconds: row.timeout_seconds,
-    idempotent: row.idempotent,
-    irreversible: row.irreversible,
-    run_on_revert: row.run_on_revert,
-    order,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  }
+  return pickFields(pipelineStepSchema, { ...row, id: row.stepKey, order })
 }
 
 type OrderedStep = { stepKey: number; name: string }
