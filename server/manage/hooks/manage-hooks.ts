@@ -5,6 +5,7 @@ import { type Insertable, sql } from 'kysely'
 import { type Actor, type Requester, recordAudit } from '#access/audit/record.ts'
 import { IS_STRICT } from '#model/events/delivery-order.ts'
 import type { RequestSettings } from '#model/hooks/compile-requests.ts'
+import { resetHealth } from '#model/hooks/load-health.ts'
 import {
   type HookRow,
   hookSecretAad,
@@ -12,7 +13,6 @@ import {
   tokenOriginsOf,
   urlTokenAad,
 } from '#model/hooks/present-hook.ts'
-import { resetHealth } from '#model/hooks/reset-health.ts'
 import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#platform/crypto/tokens.ts'

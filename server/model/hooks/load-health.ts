@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { IS_NEXT } from '#model/events/delivery-order.ts'
-import type { Database } from '#platform/database/connect.ts'
+import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { HealthRow } from './health.ts'
 
 /** How many pending deliveries are examined for the one that is sent next; normally it is among the first. */
@@ -30,4 +30,14 @@ export async function loadHealth(db: Database, hookIds: readonly string[]): Prom
     ) as last on true
     where h.id = any(${hookIds}::uuid[]) and (s.hook_id is not null or h.disabled_at is not null)`.execute(db)
   return new Map(rows.map(({ hook_id, ...row }) => [hook_id, row]))
+}
+
+/**
+ * Another URL is another receiver: the health of the last one says nothing about it. A row that is being written
+ * right now stays: its writer may be about to switch off the same hook, and would wait for us.
+ */
+export async function resetHealth(trx: Transaction, hookId: string): Promise<void> {
+  await sql`
+    delete from hook_health where hook_id in (
+      select hook_id from hook_health where hook_id = ${hookId} for update skip locked)`.execute(trx)
 }

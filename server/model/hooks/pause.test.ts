@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HealthRow } from './health.ts'
-import { pauseOf } from './pause.ts'
+import { pauseOf } from './health.ts'
 
 const ON = { active: true }
 const LIMIT = {

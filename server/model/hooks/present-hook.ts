@@ -7,14 +7,13 @@ import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
 import * as t from '#platform/http/schemas.ts'
 import { MASK, maskPath } from '#platform/masking/masked.ts'
-import { allOf, compileRequests, type RequestSettings } from './compile-requests.ts'
+import type { RequestSettings } from './compile-requests.ts'
 import { type EffectiveRequest, effectiveRequest } from './effective-request.ts'
-import { healthOf } from './health.ts'
+import { healthOf, pauseOf } from './health.ts'
 import { loadHealth } from './load-health.ts'
-import { pauseOf } from './pause.ts'
 import { loadPauses } from './rate-budgets.ts'
 import { type Hook, hookSchema } from './schemas.ts'
-import { allOriginsOf, outsideOrigins, senderOf, tokensIn } from './token-use.ts'
+import { findSentToken } from './token-hooks.ts'
 
 /** Additional authenticated data of sealed values; the same for the current and the previous secret. */
 export const hookSecretAad = (hookId: string) => `hooks/${hookId}/secret`
@@ -112,31 +111,27 @@ export async function presentHooks(
 
 /** What a hook with a preset sends with its current credential; null for other hooks, and when that does not fit. */
 export function presetRequest(row: HookRow): EffectiveRequest | null {
-  const settings = row.settings as RequestSettings & { timeout_seconds: number }
+  const settings = settingsOf(row)
   if (row.type !== 'outgoing' || !settings.preset) return null
-  const owner = ownerOf(row.sender_provider, row.sender_base_url)
-  const effective = effectiveRequest({ target_url: row.target_url!, settings }, owner || null)
+  const effective = effectiveRequest({ target_url: row.target_url!, settings }, senderOf(row))
   return effective.kind === 'request' ? effective : null
 }
 
 /** The origins that a hook sends a token to although they are not its provider's. */
 export function tokenOriginsOf(row: HookRow): string[] {
-  const settings = row.settings as RequestSettings
+  const settings = settingsOf(row)
   // Presets send theirs to the provider only.
   if (row.type !== 'outgoing' || settings.preset || !JSON.stringify(settings).includes('access_token'))
     return []
-  const compiled = compileRequests({ target_url: row.target_url!, settings })
-  if (compiled.kind === 'invalid') return []
-  const { requests } = compiled
-  const owner = senderOf(
-    tokensIn(requests.reads),
-    ownerOf(row.sender_provider, row.sender_base_url),
-    ownerOf(row.source_provider, row.source_base_url),
-  )
-  return owner ? outsideOrigins(owner, allOriginsOf(allOf(requests))) : []
+  const source = ownerOf(row.source_provider, row.source_base_url)
+  return findSentToken({ target_url: row.target_url!, settings }, senderOf(row), source)?.outside ?? []
 }
 
-const ownerOf = (provider: string | null, baseUrl: string | null) => provider && { provider, baseUrl }
+/** Of an outgoing hook. */
+const settingsOf = (row: HookRow) => row.settings as RequestSettings & { timeout_seconds: number }
+const ownerOf = (provider: string | null, baseUrl: string | null) =>
+  provider === null ? null : { provider, baseUrl }
+const senderOf = (row: HookRow) => ownerOf(row.sender_provider, row.sender_base_url)
 
 function urlOf(row: HookRow, { baseUrl, box, mayEdit }: PresentOptions): string | null {
   if (row.url_token === null) return null

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import type { Transaction } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
 import { effectiveRequest } from './effective-request.ts'
+import { resetHealth } from './load-health.ts'
 import type { Preset } from './presets/schema.ts'
-import { resetHealth } from './reset-health.ts'
 
 type Row = {
   id: string

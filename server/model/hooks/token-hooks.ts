@@ -77,13 +77,23 @@ const CREDENTIAL = (table: 'own' | 'source') => sql`
 /** None when it sends no token, or cannot send anything. */
 function readRow(row: Row, of: Wanted): TokenHook[] {
   const { target_url, settings, own, source, ...hook } = row
-  const effective = effectiveRequest({ target_url, settings }, own ?? source)
+  const sent = findSentToken({ target_url, settings }, own, source)
+  if (!sent || (of !== 'leaving' && 'credentialId' in of && sent.credential.id !== of.credentialId)) return []
+  return [{ ...hook, ...sent }]
+}
+
+/** Whose token a hook sends and where to; `outside`: where that is not its provider. Null: none. Pure. */
+export function findSentToken<Credential extends TokenOwner>(
+  hook: Parameters<typeof effectiveRequest>[0],
+  own: Credential | null,
+  source: Credential | null,
+) {
+  const effective = effectiveRequest(hook, own ?? source)
   const compiled = effective.kind === 'request' ? compileRequests(effective) : null
-  if (compiled?.kind !== 'compiled') return []
+  if (compiled?.kind !== 'compiled') return null
   const { requests } = compiled
   const credential = senderOf(tokensIn(requests.reads), own, source)
-  if (!credential || (of !== 'leaving' && 'credentialId' in of && credential.id !== of.credentialId))
-    return []
+  if (!credential) return null
   const origins = [...new Set(allOriginsOf(allOf(requests)))]
-  return [{ ...hook, credential, origins, outside: outsideOrigins(credential, origins) }]
+  return { credential, origins, outside: outsideOrigins(credential, origins) }
 }

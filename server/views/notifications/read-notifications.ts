@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type CapturedValues, presentCaptured } from '#model/hooks/captured.ts'
-import { pauseOf } from '#model/hooks/pause.ts'
+import { pauseOf } from '#model/hooks/health.ts'
 import { loadPauses } from '#model/hooks/rate-budgets.ts'
 import type { HookCapture } from '#model/hooks/schemas.ts'
 import type { Database } from '#platform/database/connect.ts'

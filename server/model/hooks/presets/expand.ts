@@ -11,10 +11,10 @@ import {
   GITHUB_STATE,
   GITLAB_STATE,
   LINK,
+  type PresetRequests,
   REASON,
   REPOSITORY,
 } from './parts.ts'
-import type { PresetRequests } from './requests.ts'
 import { isAboutCommits, OPTIONS, type Preset, type PresetKind, providerOf } from './schema.ts'
 
 type AnyOf = { any_of: { path: string; exists?: boolean; matches?: string }[] }
@@ -58,8 +58,7 @@ export function expandPreset(
   const provider = providerOf(preset.kind)
   const errors = optionErrors(preset)
   if (credential?.provider !== provider) {
-    const name = PROVIDERS[provider as keyof typeof PROVIDERS]
-    errors.credential_id = [`must be a credential of ${name}, which ${preset.kind} needs`]
+    errors.credential_id = [`must be a credential of ${PROVIDERS[provider]}, which ${preset.kind} needs`]
   }
   if (Object.keys(errors).length > 0) return { kind: 'unfit', errors }
   const expanded = EXPANSIONS[preset.kind](preset, apiBase(credential!))

@@ -1,4 +1,5 @@
-import type { PresetKind } from './schema.ts'
+import { PROVIDERS } from '#platform/vocabulary.ts'
+import { type PresetKind, providerOf } from './schema.ts'
 
 /** What an answer means that its status alone does not say. */
 export type AnswerVerdict =
@@ -35,17 +36,8 @@ export function readAnswer(kind: PresetKind, which: Which, answer: Answer): Answ
   if (kind === 'github_deployment' && which === 'update' && status === 404) return { kind: 'gone' }
   return refused(
     status === 404 ? 403 : status,
-    `${SERVICES[kind]} ${meaningOf(kind, status)}${quote(json.message)}`,
+    `${PROVIDERS[providerOf(kind)]} ${meaningOf(kind, status)}${quote(json.message)}`,
   )
-}
-
-const SERVICES: Record<PresetKind, string> = {
-  github_status: 'GitHub',
-  github_deployment: 'GitHub',
-  gitlab_status: 'GitLab',
-  gitea_status: 'Gitea',
-  slack_message: 'Slack',
-  discord_message: 'Discord',
 }
 
 const NEEDED: Record<PresetKind, string> = {

@@ -2,16 +2,7 @@
 // chat, a channel. A preset is stored as it was given and expanded whenever the hook is shown, saved or sent: with a new
 // release, its hooks send what that release sends. Pure.
 import * as t from '#platform/http/schemas.ts'
-
-export const PRESET_KINDS = [
-  'github_status',
-  'github_deployment',
-  'gitlab_status',
-  'gitea_status',
-  'slack_message',
-  'discord_message',
-] as const
-export type PresetKind = (typeof PRESET_KINDS)[number]
+import type { PROVIDERS } from '#platform/vocabulary.ts'
 
 const text = (maxLength: number, description: string) =>
   t.Optional(t.Text({ minLength: 1, maxLength, description }))
@@ -46,34 +37,32 @@ const fields = {
   ),
 } satisfies Record<string, t.TSchema>
 
-export const presetSchema = t.namedObject('HookPreset', {
-  kind: t.Word(PRESET_KINDS, 'What the hook sends.'),
-  ...fields,
-})
-export type Preset = t.Static<typeof presetSchema>
 type Option = keyof typeof fields
 
-/** The options of each kind. */
-export const OPTIONS: Record<PresetKind, readonly Option[]> = {
+/** A kind begins with the provider of the credential that it needs. */
+const PRESETS = {
   github_status: ['context'],
   github_deployment: ['environment', 'environment_url', 'auto_inactive', 'production'],
   gitlab_status: ['context', 'project'],
   gitea_status: ['context'],
   slack_message: ['channel'],
   discord_message: ['channel'],
-}
+} satisfies Record<string, readonly Option[]>
 
-const PROVIDERS: Record<PresetKind, string> = {
-  github_status: 'github',
-  github_deployment: 'github',
-  gitlab_status: 'gitlab',
-  gitea_status: 'gitea',
-  slack_message: 'slack',
-  discord_message: 'discord',
-}
+export type PresetKind = keyof typeof PRESETS
+export const PRESET_KINDS = Object.keys(PRESETS) as PresetKind[]
+
+/** The options of each kind. */
+export const OPTIONS: Record<PresetKind, readonly Option[]> = PRESETS
+
+export const presetSchema = t.namedObject('HookPreset', {
+  kind: t.Word(PRESET_KINDS, 'What the hook sends.'),
+  ...fields,
+})
+export type Preset = t.Static<typeof presetSchema>
 
 /** The provider of the credential that a preset needs. */
-export const providerOf = (kind: PresetKind): string => PROVIDERS[kind]
+export const providerOf = (kind: PresetKind) => kind.split('_')[0] as keyof typeof PROVIDERS
 
 /** Whether it reports on commits, which only pipelines of applications have. */
 export const isAboutCommits = (kind: PresetKind): boolean => !kind.endsWith('_message')
