@@ -7,19 +7,6 @@ const LEASE_MS = 60_000
 /** As many as are read one after the other within the lease. */
 const MAX_CLAIMED = 20
 
-type Row = Omit<SentStatus, never> & {
-  action_id: number
-  hook_id: string
-  event_id: number
-  credential_id: number
-  checks: number
-  repairs: number
-  age_ms: number
-  lease: string
-  newer_action_id: number | null
-  is_current: boolean
-}
-
 export type ClaimedCheck = {
   actionId: number
   hookId: string
@@ -44,7 +31,7 @@ export type ClaimedCheck = {
 /** Claims statuses that are due to be read back, oldest first, but for those of credentials that are busy. */
 export async function claimChecks(db: Database, busyCredentials: readonly number[]): Promise<ClaimedCheck[]> {
   const ownedUntil = performance.now() + LEASE_MS
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<Omit<ClaimedCheck, 'sent' | 'origin' | 'ownedUntil'> & SentStatus>`
     with due as (
       select action_id, hook_id from status_checks
       where due_at <= now() and (leased_until is null or leased_until < now())
@@ -57,26 +44,18 @@ export async function claimChecks(db: Database, busyCredentials: readonly number
       where c.action_id = due.action_id and c.hook_id = due.hook_id
       returning c.*
     )
-    select c.action_id, c.hook_id, c.event_id, c.credential_id, c.kind, c.url, c.context, c.state, c.link, c.checks, c.repairs,
-      (extract(epoch from now() - c.sent_at) * 1000)::float8 as age_ms, c.leased_until::text as lease,
+    select c.action_id as "actionId", c.hook_id as "hookId", c.event_id as "eventId", c.credential_id as "credentialId",
+      c.kind, c.url, c.context, c.state, c.link, c.checks, c.repairs,
+      (extract(epoch from now() - c.sent_at) * 1000)::float8 as "ageMs", c.leased_until::text as lease,
       (select max(n.action_id) from status_checks n
-        where n.url = c.url and n.context = c.context and n.action_id > c.action_id) as newer_action_id,
-      h.active and h.deleted_at is null and h.settings -> 'preset' ->> 'kind' is not distinct from c.kind as is_current
+        where n.url = c.url and n.context = c.context and n.action_id > c.action_id) as "newerActionId",
+      h.active and h.deleted_at is null and h.settings -> 'preset' ->> 'kind' is not distinct from c.kind as "isCurrent"
     from claimed c join hooks h on h.id = c.hook_id
     order by c.due_at`.execute(db)
   return rows.map(({ kind, url, context, state, link, ...row }) => ({
-    actionId: row.action_id,
-    hookId: row.hook_id,
-    eventId: row.event_id,
-    credentialId: row.credential_id,
+    ...row,
     sent: { kind, url, context, state, link },
     origin: new URL(url).origin,
-    checks: row.checks,
-    repairs: row.repairs,
-    ageMs: row.age_ms,
-    lease: row.lease,
     ownedUntil,
-    newerActionId: row.newer_action_id,
-    isCurrent: row.is_current,
   }))
 }
