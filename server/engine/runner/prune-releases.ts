@@ -1,12 +1,11 @@
 // Removing old releases from a server: at the end of a deploy and, after a rollout that could still have been reverted on
 // all servers, at the beginning of the next one.
+import { listReleases, removeReleases } from '#model/deploy/commands.ts'
 import {
   type FoundReleases,
-  listReleases,
   readReleases,
   readRemoved,
   releasesToRemove,
-  removeReleases,
 } from '#model/deploy/remove-old-releases.ts'
 import { findPossiblyLive } from '#model/live/live-record.ts'
 import type { Database } from '#platform/database/connect.ts'

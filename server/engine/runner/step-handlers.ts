@@ -1,11 +1,16 @@
 import type { Repositories } from '#adapters/repositories/repositories.ts'
-import { activateRelease, readLiveBefore } from '#model/deploy/activate-new-release.ts'
-import { checkAppEnvironment } from '#model/deploy/check-app-environment.ts'
-import { takeLock } from '#model/deploy/get-new-release.ts'
+import {
+  activateRelease,
+  applicationCommand,
+  checkAppEnvironment,
+  MEASURE_MS,
+  measureReleases,
+  readLiveBefore,
+  readSizes,
+  revertRelease,
+  takeLock,
+} from '#model/deploy/commands.ts'
 import { withoutLiveLine } from '#model/deploy/live-reading.ts'
-import { MEASURE_MS, measureReleases, readSizes } from '#model/deploy/measure-releases.ts'
-import { revertRelease } from '#model/deploy/revert-release.ts'
-import { applicationCommand } from '#model/deploy/shell.ts'
 import { checkLive } from '#model/live/check-live.ts'
 import { type Disk, isStoredAs, readVersion } from '#model/live/live-record.ts'
 import { storeReading } from '#model/live/store-reading.ts'

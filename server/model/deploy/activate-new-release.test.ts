@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { activateRelease } from './activate-new-release.ts'
+import { activateRelease, LOCK_LOST, listReleases, takeLock } from './commands.ts'
 import {
   archiveOf,
   attempt,
@@ -16,9 +16,7 @@ import {
   run,
   start,
 } from './fixtures.ts'
-import { takeLock } from './get-new-release.ts'
-import { canActivateAgain, listReleases, readReleases } from './remove-old-releases.ts'
-import { LOCK_LOST } from './shell.ts'
+import { canActivateAgain, readReleases } from './remove-old-releases.ts'
 
 test('activating reports what was live before and what is now', async (t) => {
   const base = await makeBase(t)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { checkAppEnvironment } from './check-app-environment.ts'
+import { checkAppEnvironment } from './commands.ts'
 import {
   archiveOf,
   attempt,

@@ -1,4 +1,5 @@
 // What the tests of this room share: the commands run in a real bash, on real folders, with archives made by git.
+
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,12 +9,16 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { later } from '#test/support/later.ts'
 import { type FileContent, makeRepository } from '#test/support/repository.ts'
-import { activateRelease } from './activate-new-release.ts'
-import { checkAppEnvironment } from './check-app-environment.ts'
-import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
+import {
+  type Attempt,
+  activateRelease,
+  checkAppEnvironment,
+  extractRelease,
+  finishRelease,
+  takeLock,
+} from './commands.ts'
 import { baseFolder, type DeployCommand } from './layout.ts'
 import { readSharedPaths } from './shared-paths.ts'
-import type { Attempt } from './shell.ts'
 
 type Closer = { after(fn: () => Promise<void>): void }
 

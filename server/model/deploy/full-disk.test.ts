@@ -1,18 +1,24 @@
 // Rolling back and reverting on a disk that has no room left. The disk is a tiny tmpfs in a mount namespace of its own.
+
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { activateRelease } from './activate-new-release.ts'
-import { checkAppEnvironment } from './check-app-environment.ts'
+import {
+  activateRelease,
+  checkAppEnvironment,
+  demandSpace,
+  extractRelease,
+  finishRelease,
+  listReleases,
+  revertRelease,
+  takeLock,
+} from './commands.ts'
 import { archiveOf, attempt, release, temporaryFolder } from './fixtures.ts'
-import { demandSpace } from './free-space.ts'
-import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
 import { baseFolder, type DeployCommand } from './layout.ts'
-import { canActivateAgain, listReleases, readReleases } from './remove-old-releases.ts'
-import { revertRelease } from './revert-release.ts'
+import { canActivateAgain, readReleases } from './remove-old-releases.ts'
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 

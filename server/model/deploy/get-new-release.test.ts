@@ -4,7 +4,7 @@ import { access, lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { until } from '#test/support/until.ts'
-import { activateRelease } from './activate-new-release.ts'
+import { activateRelease, extractRelease, finishRelease, LOCK_LOST, takeLock } from './commands.ts'
 import {
   archiveOf,
   attempt,
@@ -19,8 +19,6 @@ import {
   start,
   treeOf,
 } from './fixtures.ts'
-import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
-import { LOCK_LOST } from './shell.ts'
 
 const isThere = (path: string) =>
   access(path).then(

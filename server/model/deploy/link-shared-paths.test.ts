@@ -4,6 +4,7 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { FileContent } from '#test/support/repository.ts'
+import { extractRelease, finishRelease, takeLock } from './commands.ts'
 import {
   archiveOf,
   attempt,
@@ -16,7 +17,6 @@ import {
   run,
   treeOf,
 } from './fixtures.ts'
-import { extractRelease, finishRelease, takeLock } from './get-new-release.ts'
 
 type Setup = {
   files?: Record<string, FileContent>

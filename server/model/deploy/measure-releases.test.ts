@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { measureReleases, readSizes } from './commands.ts'
 import { makeBase, release, run } from './fixtures.ts'
-import { measureReleases, readSizes } from './measure-releases.ts'
 
 suite('how large releases are', () => {
   test('each takes what its files take, and one that is gone has no size', async (t) => {

@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
+import { listReleases, removeReleases, takeLock } from './commands.ts'
 import {
   archiveOf,
   attempt,
@@ -16,14 +17,7 @@ import {
   run,
   treeOf,
 } from './fixtures.ts'
-import { takeLock } from './get-new-release.ts'
-import {
-  listReleases,
-  readReleases,
-  readRemoved,
-  releasesToRemove,
-  removeReleases,
-} from './remove-old-releases.ts'
+import { readReleases, readRemoved, releasesToRemove } from './remove-old-releases.ts'
 
 type Others = { before?: number; reverted?: number[] }
 

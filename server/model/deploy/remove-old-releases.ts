@@ -1,9 +1,4 @@
-import { readScript } from '#platform/scripts.ts'
-import { assertReleaseName, type DeployCommand, isReleaseName } from './layout.ts'
-import { type Attempt, lockingCommand, plainCommand } from './shell.ts'
-
-const LIST = readScript('./list-releases.sh', import.meta.url)
-const REMOVE = readScript('./remove-releases.sh', import.meta.url)
+import { isReleaseName } from './layout.ts'
 
 /**
  * What is on a server. A release that was never live is from a deploy that failed or still runs; one that was taken back
@@ -16,15 +11,7 @@ export type FoundReleases = {
   before: string | null
 }
 
-// An environment variable holds at most 128 KiB; the next deploy removes the rest.
-const MAX_AT_ONCE = 1_000
-
-/** Its output is for `readReleases`, not for people. */
-export function listReleases(base: string): DeployCommand {
-  return plainCommand(base, LIST)
-}
-
-/** Undefined: the output is not complete. Other lines are ignored. */
+/** The output of `listReleases`. Undefined: it is not complete. Other lines are ignored. */
 export function readReleases(output: string): FoundReleases | undefined {
   const lines = output.split('\n')
   if (!lines.includes('gantry-releases-end')) return undefined
@@ -72,16 +59,7 @@ export function releasesToRemove({ releases, live, before }: FoundReleases, keep
     .sort()
 }
 
-/**
- * Removes releases, except the one that is live by then. Does nothing, successfully, when another deploy has taken
- * the lock in the meantime: that one will remove them, and may be about to roll back to one.
- */
-export function removeReleases(base: string, attempt: Attempt, names: readonly string[]): DeployCommand {
-  const some = names.slice(0, MAX_AT_ONCE).map(assertReleaseName)
-  return lockingCommand(base, attempt, REMOVE, { GANTRY_RELEASES: some.join(' ') })
-}
-
-/** Which of them are gone, as the command printed it. */
+/** What `removeReleases` has removed, as it printed. */
 export function readRemoved(output: string): string[] {
   return [...output.matchAll(/^Removed: (\S+)$/gm)].flatMap(([, name]) => (isReleaseName(name!) ? name! : []))
 }

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { activateRelease, readLiveBefore } from './activate-new-release.ts'
+import {
+  activateRelease,
+  LOCK_LOST,
+  listReleases,
+  readLiveBefore,
+  revertRelease,
+  takeLock,
+} from './commands.ts'
 import {
   archiveOf,
   attempt,
@@ -14,10 +21,7 @@ import {
   release,
   run,
 } from './fixtures.ts'
-import { takeLock } from './get-new-release.ts'
-import { canActivateAgain, listReleases, readReleases } from './remove-old-releases.ts'
-import { revertRelease } from './revert-release.ts'
-import { LOCK_LOST } from './shell.ts'
+import { canActivateAgain, readReleases } from './remove-old-releases.ts'
 
 const BACK = { release: release(2), before: release(1) }
 

@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, rm, stat, symlink, truncate, writeFile } from '
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { until } from '#test/support/until.ts'
-import { activateRelease } from './activate-new-release.ts'
+import { activateRelease, LOCK_LOST, readLive, revertRelease, settleRelease, takeLock } from './commands.ts'
 import {
   archiveOf,
   attempt,
@@ -17,11 +17,7 @@ import {
   run,
   start,
 } from './fixtures.ts'
-import { takeLock } from './get-new-release.ts'
 import { parseLive } from './live-reading.ts'
-import { revertRelease } from './revert-release.ts'
-import { readLive, settleRelease } from './settle-release.ts'
-import { LOCK_LOST } from './shell.ts'
 
 const UNPRIVILEGED_UID = 65_534
 

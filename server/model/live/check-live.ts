@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Executor } from '#adapters/executors/executor.ts'
-import { readLive } from '#model/deploy/settle-release.ts'
+import { readLive } from '#model/deploy/commands.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import { type Disk, readVersion } from './live-record.ts'

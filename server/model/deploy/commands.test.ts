@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { test } from 'node:test'
+import { applicationCommand } from './commands.ts'
 import { run, temporaryFolder } from './fixtures.ts'
-import { applicationCommand } from './shell.ts'
 
 test('an application without a command has nothing to do, and the log says so', () => {
   for (const command of [null, '', ' \n']) {
