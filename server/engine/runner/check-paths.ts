@@ -9,8 +9,8 @@ import { retryOutage } from '#platform/database/outages.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { findCounting, shownPath } from './counting-files.ts'
-import { agreeOnCommit } from './get-new-release.ts'
-import { loadRun, type Run } from './load-run.ts'
+import { agreeOnCommit, branchOf, originOf, sourceOf } from './get-new-release.ts'
+import { loadRun } from './load-run.ts'
 import { recordChanges } from './record-changes.ts'
 
 type Deps = { db: Database; box: SecretBox; log: Log; lifecycle: TargetLifecycle; repositories: Repositories }
@@ -99,8 +99,7 @@ async function evaluate(
   const run = await retryOutage(() => loadRun(db, deps.box, targetId), signal)
   // The run itself says what is wrong.
   if ('kind' in run) return starts('The run cannot be prepared.')
-  const { repository, provider, token, sshKey } = run.application!
-  const fetch = { applicationId, repository, provider, token, sshKey, onLine: () => {} }
+  const fetch = { ...originOf(run), onLine: () => {} }
   const resolved = await repositories.resolve({
     ...fetch,
     ...sourceOf(run),
@@ -109,7 +108,7 @@ async function evaluate(
   })
   if (resolved.kind !== 'resolved') return starts('The source could not be fetched.')
   const to = resolved.commit.hash
-  const branch = run.deployment?.source_type === 'branch' ? run.deployment.source_ref : null
+  const branch = branchOf(run)
   await recordChanges(deps, { actionId, applicationId, serverIds, to, branch, fetch, signal })
   // It ends early without an error.
   signal.throwIfAborted()
@@ -120,14 +119,6 @@ async function evaluate(
     if (why) return starts(why)
   }
   return { kind: 'unchanged', compared: stored }
-}
-
-function sourceOf({ commit, deployment }: Run) {
-  const hash = commit?.hash
-  if (hash != null) return { source: { type: 'commit' as const, ref: hash }, resolvedBefore: true }
-  return {
-    source: { type: deployment!.source_type as 'branch' | 'tag' | 'commit', ref: deployment!.source_ref! },
-  }
 }
 
 /** Null: no file between the two counts. */

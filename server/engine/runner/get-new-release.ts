@@ -59,7 +59,7 @@ export function createGetNewRelease(deps: { db: Database; repositories: Reposito
       context.signal,
     )
     Object.assign(run, release)
-    await recordShipped(deps, context, sourceOf(run))
+    await recordShipped(deps, context, originOf(run))
     return unpack(repositories, context, resolved.submodules)
   }
 }
@@ -69,20 +69,14 @@ async function resolve(
   repositories: Repositories,
   { run, step, attempt, ...context }: StepContext,
 ): Promise<{ commit: Commit; submodules: Submodule[] } | StepOutcome> {
-  const { commit, deployment } = run
   const { submodules: mode, rootDirectory } = run.application!
-  const resolvedBefore = commit?.hash != null
-  const source = resolvedBefore
-    ? { type: 'commit' as const, ref: commit!.hash! }
-    : { type: deployment!.source_type as 'branch' | 'tag' | 'commit', ref: deployment!.source_ref! }
   const timeUp = AbortSignal.timeout(context.leftMs())
   const signal = AbortSignal.any([context.signal, timeUp])
   const lines: Promise<void>[] = []
   const found = await repositories
     .resolve({
+      ...originOf(run),
       ...sourceOf(run),
-      source,
-      resolvedBefore,
       agreement: agreeOnCommit(db, attempt, signal),
       submodules: { mode, rootDirectory },
       signal,
@@ -100,25 +94,39 @@ async function resolve(
 }
 
 /** Where the source comes from, and the login there. */
-function sourceOf({ application }: Run) {
+export function originOf({ application }: Run) {
   const { id: applicationId, repository, provider, token, sshKey } = application!
   return { applicationId, repository, provider, token, sshKey }
+}
+
+/** What to get from there. */
+export function sourceOf({ commit, deployment }: Run) {
+  const hash = commit?.hash
+  if (hash != null) return { source: { type: 'commit' as const, ref: hash }, resolvedBefore: true }
+  return {
+    source: { type: deployment!.source_type as 'branch' | 'tag' | 'commit', ref: deployment!.source_ref! },
+  }
+}
+
+/** The branch that a run deploys; null: something else. */
+export function branchOf({ deployment }: Run): string | null {
+  return deployment?.source_type === 'branch' ? deployment.source_ref : null
 }
 
 /** `fetch`: how to get a live commit that the mirror lacks. A release that is on the server already waits for none. */
 async function recordShipped(
   deps: { db: Database; repositories: Repositories },
   { run, signal, leftMs }: StepContext,
-  fetch: ReturnType<typeof sourceOf> | null,
+  fetch: ReturnType<typeof originOf> | null,
 ): Promise<void> {
-  const { actionId, application, server, commit, deployment } = run
+  const { actionId, application, server, commit } = run
   if (!commit?.hash) return
   await recordChanges(deps, {
     actionId,
     applicationId: application!.id,
     serverIds: [server.id],
     to: commit.hash,
-    branch: deployment?.source_type === 'branch' ? deployment.source_ref : null,
+    branch: branchOf(run),
     fetch: fetch && { ...fetch, onLine: () => {} },
     signal: AbortSignal.any([signal, AbortSignal.timeout(leftMs())]),
   })

@@ -19,21 +19,15 @@ import {
   DONE,
   failed,
   runAndRead,
-  runCommand,
   type StepContext,
   type StepOutcome,
+  unlogged,
 } from './step.ts'
 
 export async function findReleases(context: StepContext): Promise<FoundReleases | StepOutcome> {
-  const output: Buffer[] = []
-  const command = {
-    ...listReleases(baseOf(context.run)),
-    onOutput: (chunk: Buffer) => void output.push(chunk),
-  }
-  const listed = await runCommand(context, command)
-  if (listed.kind !== 'done') return listed
-  const found = readReleases(Buffer.concat(output).toString())
-  return found ?? failed('FAILED', 'Could not list the releases on the server.')
+  const { outcome, output } = await runAndRead(context, listReleases(baseOf(context.run)), unlogged)
+  if (outcome.kind !== 'done') return outcome
+  return readReleases(output) ?? failed('FAILED', 'Could not list the releases on the server.')
 }
 
 /** What goes beyond `deployments_keep`, without what may be live. */

@@ -33,6 +33,7 @@ import {
   type StepContext,
   type StepHandler,
   type StepOutcome,
+  unlogged,
 } from './step.ts'
 
 /** Runs any step: a user's command, or a built-in step. What those do on the server is in model/deploy. */
@@ -139,14 +140,10 @@ async function removeOldReleases(db: Database, context: StepContext): Promise<St
 async function measureNewReleases(db: Database, context: StepContext, disk: Disk): Promise<StepOutcome> {
   const names = await retryOutage(() => findUnmeasured(db, disk), context.signal)
   if (names.length === 0) return DONE
-  const output: Buffer[] = []
-  const measured = await runCommand(context, {
-    ...measureReleases(baseOf(context.run), names),
-    onOutput: (chunk: Buffer) => void output.push(chunk),
-    timeoutMs: Math.min(MEASURE_MS, context.leftMs()),
-  })
-  if (measured.kind === 'stopped') return measured
-  const sizes = readSizes(Buffer.concat(output).toString())
-  await retryOutage(() => recordSizes(db, disk, sizes), context.signal)
+  const timeoutMs = Math.min(MEASURE_MS, context.leftMs())
+  const measure = { ...measureReleases(baseOf(context.run), names), timeoutMs }
+  const { outcome, output } = await runAndRead(context, measure, unlogged)
+  if (outcome.kind === 'stopped') return outcome
+  await retryOutage(() => recordSizes(db, disk, readSizes(output)), context.signal)
   return DONE
 }

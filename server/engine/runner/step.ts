@@ -58,18 +58,21 @@ export async function runCommand(context: StepContext, command: Command): Promis
   return outcomeOf(await execute(context, { timeoutMs, ...command }), context.step)
 }
 
-/** What the command prints goes to the log, too. */
-export async function runAndRead(context: StepContext, command: Command) {
+/** What the command prints goes to the log, too, unless `write` leaves it out. */
+export async function runAndRead(context: StepContext, command: Command, write = context.write) {
   const chunks: Buffer[] = []
   const outcome = await runCommand(context, {
     ...command,
     onOutput(chunk) {
       chunks.push(chunk)
-      return context.write(chunk)
+      return write(chunk)
     },
   })
   return { outcome, output: Buffer.concat(chunks).toString() }
 }
+
+/** For `runAndRead`: the output is not for people. */
+export const unlogged = async () => {}
 
 /** For a step that reads the end of a command itself. */
 export function execute(
