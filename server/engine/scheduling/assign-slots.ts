@@ -8,7 +8,7 @@ import { IS_HELD, isHeld } from './held-targets.ts'
 import { completeHeld, planReturns } from './resolve-held.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
-import { actionState, endSteps, REVERTING, readyTargets, skippedTargets } from './states.ts'
+import { actionState, REVERTING, readyTargets, skippedTargets } from './states.ts'
 import { storeWaiting } from './store-moves.ts'
 
 /** `worker`: the name of the only workers that may run it; null for all. */
@@ -50,10 +50,8 @@ export async function assignSlots(
     await pass.flush()
     await assignPipelineSlots(pass, takeAll(pipelines))
     const slotted = pass.loaded().filter(({ hasSlot }) => hasSlot)
-    await skipTargets(
-      pass,
-      slotted.flatMap(({ targets, maxFailed }) => skippedTargets(targets, maxFailed)),
-    )
+    const skipped = slotted.flatMap(({ targets, maxFailed }) => skippedTargets(targets, maxFailed))
+    await pass.endIdle(skipped, SKIPPED)
     await completeHeld(pass)
     const ready = slotted.flatMap(({ targets }) => readyTargets(targets))
     const held = slotted.flatMap(({ targets }) => targets.filter(isHeld))
@@ -116,17 +114,9 @@ async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<num
 
 /** Ends actions that have not started, without a run. */
 async function skipActions(pass: SchedulingPass, actions: readonly ScheduledAction[]): Promise<void> {
-  await skipTargets(
-    pass,
-    actions.flatMap(({ targets }) => targets),
-  )
+  const targets = actions.flatMap((action) => action.targets)
+  await pass.endIdle(targets, SKIPPED)
   for (const action of actions) pass.moveAction(action, SKIPPED)
-}
-
-async function skipTargets(pass: SchedulingPass, targets: readonly ScheduledTarget[]): Promise<void> {
-  const steps = await pass.steps(targets)
-  for (const [index, target] of targets.entries())
-    await pass.endTarget(target, SKIPPED, endSteps(steps[index]!, SKIPPED, pass.at))
 }
 
 /** Returns the targets that have a slot now; the others of `ready` wait. */

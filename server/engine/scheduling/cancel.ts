@@ -8,7 +8,7 @@ import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { isHeld } from './held-targets.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
-import { actionState, endSteps } from './states.ts'
+import { actionState } from './states.ts'
 
 /** Notifies the workers that run targets of a cancelled action. The message is the action's id. */
 const CANCEL_CHANNEL = 'cancelled_actions'
@@ -49,9 +49,7 @@ export function cancelAction(
     action.isCancelled = true
     for (const target of action.targets.filter(isHeld))
       pass.moveTarget(target, { status: 'completed', reason: 'COMPLETED' })
-    const steps = await pass.steps(idle)
-    for (const [index, target] of idle.entries())
-      await pass.endTarget(target, CANCELLED, endSteps(steps[index]!, CANCELLED, pass.at))
+    await pass.endIdle(idle, CANCELLED)
     if (action.targets.every((target) => isEnd(target.status)))
       pass.moveAction(action, actionState(action.targets))
     await sql`select pg_notify(${CANCEL_CHANNEL}, ${String(actionId)})`.execute(trx)

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { State } from '#model/actions/status.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { LiveBefore, StoredStep } from '#platform/database/tables.ts'
-import { judgeFailure, type StepMarks, type Verdict } from './revert-plan.ts'
+import { judgeFailure, KEEP, type StepMarks, type Verdict } from './revert-plan.ts'
 
 type Facts = {
   type: string
@@ -20,10 +20,9 @@ export async function decideRevert(
   steps: readonly StoredStep[],
   failed: { order: number; end: State },
 ): Promise<Verdict> {
-  if (failed.end.status !== 'failed' || failed.end.reason === 'FAILED_CANCELLED')
-    return { kind: 'keep', note: null }
+  if (failed.end.status !== 'failed' || failed.end.reason === 'FAILED_CANCELLED') return KEEP
   const { type, marks, ...facts } = await loadFacts(trx, target.id)
-  if (type !== 'deploy') return { kind: 'keep', note: null }
+  if (type !== 'deploy') return KEEP
   const doneElsewhere = await findIrreversible(trx, target.actionId, marks ?? [])
   return judgeFailure({ ...facts, steps, order: failed.order, marks: marks ?? [], doneElsewhere })
 }

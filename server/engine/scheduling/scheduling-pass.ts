@@ -13,7 +13,7 @@ import { RELEASE_WHEN_SILENT } from '#platform/database/release-when-silent.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
 import { notePass } from './committed-moves.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
-import { stepMoves } from './states.ts'
+import { endSteps, stepMoves } from './states.ts'
 import { type Moves, storeMoves } from './store-moves.ts'
 
 /**
@@ -102,6 +102,12 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
       })
       Object.assign(target, end)
       steps.set(target.id, after)
+    },
+    /** Ends targets that run nothing, with all their steps. */
+    async endIdle(targets: readonly ScheduledTarget[], end: State): Promise<void> {
+      const before = await this.steps(targets)
+      for (const [index, target] of targets.entries())
+        await this.endTarget(target, end, endSteps(before[index]!, end, at))
     },
     /** Writes what has changed since the last time. */
     flush(): Promise<void> {

@@ -267,9 +267,7 @@ export async function openTargetLifecycle(deps: {
         const verified = await verify(trx)
         if (verified !== 'unchanged') return verified
         const { pass, action } = opened
-        const steps = await pass.steps(action.targets)
-        for (const [index, target] of action.targets.entries())
-          await pass.endTarget(target, UNCHANGED, endSteps(steps[index]!, UNCHANGED, pass.at))
+        await pass.endIdle(action.targets, UNCHANGED)
         pass.moveAction(action, UNCHANGED)
         const serverIds = action.targets.map(({ serverId }) => serverId)
         const affected = { actionIds: [action.id], pipelineIds: [action.pipelineId], serverIds }
