@@ -4,6 +4,7 @@ import { type ContextDeps, type Subject, TEST_KIND } from '#engine/outgoing/buil
 import type { OutgoingHook } from '#engine/outgoing/outgoing-hooks.ts'
 import { assembleItem } from '#model/actions/assemble.ts'
 import { type ActionRow, presentAction } from '#model/actions/present.ts'
+import { NO_DETAILS } from '#model/actions/start-actions.ts'
 
 /** The newest event of the action, or of the newest action that matches the hook. */
 export async function findSubject(
@@ -49,6 +50,7 @@ export async function sampleSubject(
   const now = new Date().toISOString()
   const isDeploy = application !== undefined && actionType === 'deploy'
   const action: ActionRow = {
+    ...NO_DETAILS,
     id: SAMPLE_ID,
     environment_id: pipeline.environment_id,
     pipeline_id: pipelineId,
@@ -57,16 +59,6 @@ export async function sampleSubject(
     status_reason_code: 'COMPLETED',
     trigger_type: 'manual',
     trigger_comment: 'Sample action of a test',
-    origin: null,
-    trigger_name: null,
-    trigger_email: null,
-    ip_address: null,
-    triggered_by: null,
-    hook_id: null,
-    hook_request_id: null,
-    hook_parsed_variables: {},
-    variables: null,
-    release_name: null,
     commit: isDeploy ? sampleCommit(application.repository, now) : null,
     deployment: isDeploy
       ? {
@@ -77,9 +69,6 @@ export async function sampleSubject(
           provider_name: null,
         }
       : null,
-    credential_id: null,
-    retry_of: null,
-    parent_id: null,
     has_place: false,
     cancelled_by: null,
     cancelled_at: null,

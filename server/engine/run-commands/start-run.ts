@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import type { Enqueue } from '#engine/scheduling/jobs.ts'
 import { startChildren, startOf } from '#engine/scheduling/start-children.ts'
-import { type Start, startActions } from '#model/actions/start-actions.ts'
+import { NO_DETAILS, type Start, startActions } from '#model/actions/start-actions.ts'
 import { isEnd } from '#model/actions/status.ts'
-import { type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
+import { planRows, planRun } from '#model/pipelines/plan.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
@@ -37,7 +37,7 @@ export type Requester = {
 }
 
 /** What distinguishes a run from other runs of its pipeline by the same user. */
-type RunDetails = Omit<Start, 'credential_id' | keyof ReturnType<typeof newStart>>
+type RunDetails = Pick<Start, 'trigger_type' | keyof DeploySource> & Partial<Start>
 
 export type StartOutcome = { kind: 'started'; actionId: number } | HttpProblem
 
@@ -55,11 +55,7 @@ export function runPipeline(
       ...resolved.source,
       trigger_type: 'manual',
       trigger_comment: input.trigger_comment ?? null,
-      hook_id: null,
-      hook_request_id: null,
-      hook_parsed_variables: {},
       variables: input.variables ?? {},
-      retry_of: null,
     })
   })
 }
@@ -91,7 +87,7 @@ async function startRun(
   enqueue: Enqueue,
   { definition, credentialId }: RunnablePipeline,
   requester: Requester,
-  details: RunDetails,
+  run: RunDetails,
 ): Promise<StartOutcome> {
   const plan = planRun(definition)
   if (plan.kind === 'impossible') return conflict(plan.reason)
@@ -101,17 +97,14 @@ async function startRun(
     const [hasSlot] = await acquireSlots(trx, [definition])
     if (!hasSlot) return conflict(BUSY)
   }
-  const start: Start = { ...newStart(definition, requester), credential_id: credentialId, ...details }
-  const [id] = await startActions(trx, [start], planRows(plan, 0))
-  const actionId = id!
-  if (definition.hasDependents) await startChildren(trx, [actionId])
-  await enqueue.runs(trx, [actionId])
-  return { kind: 'started', actionId }
-}
-
-function newStart(definition: PipelineDefinition, { id, name, email, address, origin }: Requester) {
+  const { id, name, email, address, origin } = requester
   const trigger = { triggered_by: id, trigger_name: name, trigger_email: email, ip_address: address, origin }
-  return { ...startOf(definition, 0, { waitsForParent: false }), ...trigger, parent_id: null }
+  const start = startOf(definition, 0, { waitsForParent: false })
+  const details = { ...NO_DETAILS, ...start, ...trigger, credential_id: credentialId, ...run }
+  const [actionId] = await startActions(trx, [details], planRows(plan, 0))
+  if (definition.hasDependents) await startChildren(trx, [actionId!])
+  await enqueue.runs(trx, [actionId!])
+  return { kind: 'started', actionId: actionId! }
 }
 
 /** Until the transaction ends it cannot be deleted: a deleted pipeline has no unfinished runs. */
@@ -156,7 +149,6 @@ export function retryAction(
     return startRun(trx, enqueue, again, requester, {
       ...(pipeline.application ? repeatSource(earlier, pipeline.application) : NO_SOURCE),
       trigger_type: 'retry',
-      trigger_comment: null,
       hook_id,
       hook_request_id,
       hook_parsed_variables,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Start, startActions } from '#model/actions/start-actions.ts'
+import { NO_DETAILS, type Start, startActions } from '#model/actions/start-actions.ts'
 import { firstState } from '#model/actions/status.ts'
 import { loadDefinitions, type PipelineDefinition, planRows, planRun } from '#model/pipelines/plan.ts'
 import type { Transaction } from '#platform/database/connect.ts'
@@ -45,19 +45,10 @@ export async function startChildren(trx: Transaction, parentIds: readonly number
     if (number === undefined) return []
     return [
       {
+        ...NO_DETAILS,
         ...child,
         ...startOf(runnable[number]!.definition, number, { waitsForParent: true }),
         trigger_type: 'pipeline',
-        trigger_comment: null,
-        origin: null,
-        trigger_email: null,
-        ip_address: null,
-        triggered_by: null,
-        hook_id: null,
-        hook_request_id: null,
-        commit: null,
-        release_name: null,
-        retry_of: null,
       },
     ]
   })

@@ -110,6 +110,26 @@ export type Start = { plan: number } & Omit<
   | 'updated_at'
 >
 
+/** Of a start about which nothing more is known. */
+export const NO_DETAILS = {
+  trigger_comment: null,
+  origin: null,
+  trigger_name: null,
+  trigger_email: null,
+  ip_address: null,
+  triggered_by: null,
+  hook_id: null,
+  hook_request_id: null,
+  hook_parsed_variables: {},
+  variables: null,
+  deployment: null,
+  commit: null,
+  release_name: null,
+  credential_id: null,
+  retry_of: null,
+  parent_id: null,
+} satisfies Partial<Start>
+
 type PlanRow = {
   plan: number
   position: number
