@@ -33,53 +33,18 @@ export type Schema = {
   deprecated?: boolean
 }
 
-/** `example` is undefined when the document has none. */
-export type Content = { type: string; schema: Schema; example: unknown }
-export type Parameter = {
-  name: string
-  in: string
-  required: boolean
-  description: string | undefined
-  schema: Schema
-  example: unknown
-}
-export type Answer = {
-  status: string
-  description: string
-  content: Content | undefined
-  headers: { name: string; description: string }[]
-}
-export type Operation = {
-  id: string
-  method: string
-  path: string
-  summary: string
-  description: string
-  isPublic: boolean
-  isDeprecated: boolean
-  parameters: Parameter[]
-  body: (Content & { required: boolean; description: string }) | undefined
-  answers: Answer[]
-}
-export type Reference = {
-  title: string
-  version: string
-  summary: string
-  description: string
-  /** Where the service is reached. */
-  url: string
-  tags: { name: string; description: string; operations: Operation[] }[]
-  schemas: Map<string, Schema>
-  /** Names of schemas that are shown where they are used, and not in a section of their own. */
-  inlined: Set<string>
-  /** What an error means where an operation says nothing else, by status. */
-  errors: Map<string, string>
-}
+export type Reference = ReturnType<typeof readDocument>
+export type Operation = ReturnType<typeof readOperation>
+export type Parameter = ReturnType<typeof readParameter>
+export type Answer = Operation['answers'][number]
+export type Content = NonNullable<ReturnType<typeof readContent>>
 
+/** What may be a reference to a component. */
+type Referable = { $ref?: string; description?: string }
 type Media = { schema?: Schema; example?: unknown; examples?: Record<string, { value?: unknown }> }
-type RawContent = { description?: string; required?: boolean; content?: Record<string, Media> }
-type RawResponse = RawContent & { headers?: Record<string, { description?: string; $ref?: string }> }
-type RawParameter = Omit<Partial<Parameter>, 'example'> & Media & { $ref?: string }
+type RawContent = Referable & { required?: boolean; content?: Record<string, Media> }
+type RawResponse = RawContent & { headers?: Record<string, Referable> }
+type RawParameter = Referable & Media & { name?: string; in?: string; required?: boolean }
 type RawOperation = {
   tags?: string[]
   operationId?: string
@@ -88,8 +53,8 @@ type RawOperation = {
   deprecated?: boolean
   security?: unknown[]
   parameters?: RawParameter[]
-  requestBody?: RawContent & { $ref?: string }
-  responses?: Record<string, RawResponse & { $ref?: string }>
+  requestBody?: RawContent
+  responses?: Record<string, RawResponse>
 }
 type OpenApi = {
   info: { title: string; version: string; summary?: string; description?: string }
@@ -101,9 +66,9 @@ type OpenApi = {
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
-export function readDocument(source: unknown): Reference {
+export function readDocument(source: unknown) {
   const document = source as OpenApi
-  const follow = <Value>(value: Value & { $ref?: string }) => followPointer(document, value) as Value
+  const follow = <Value extends Referable>(value: Value) => followPointer(document, value) as Value
   const operations = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
     METHODS.filter((method) => method in item).map((method) => {
       const raw = item[method] as RawOperation
@@ -120,6 +85,7 @@ export function readDocument(source: unknown): Reference {
     version: document.info.version,
     summary: document.info.summary ?? '',
     description: document.info.description ?? '',
+    /** Where the service is reached. */
     url: (document.servers?.[0]?.url ?? '').replace(/\/$/, ''),
     tags: (document.tags ?? []).map(({ name, description = '' }) => ({
       name,
@@ -127,7 +93,9 @@ export function readDocument(source: unknown): Reference {
       operations: operations.filter(({ tag }) => tag === name).map(({ operation }) => operation),
     })),
     schemas,
+    /** Names of schemas that are shown where they are used, and not in a section of their own. */
     inlined: bodySchemas(all, schemas),
+    /** What an error means where an operation says nothing else, by status. */
     errors: commonErrors(all.flatMap(({ answers }) => answers)),
   }
 }
@@ -155,8 +123,8 @@ function readOperation(
   method: string,
   raw: RawOperation,
   shared: RawParameter[],
-  follow: <Value>(value: Value & { $ref?: string }) => Value,
-): Operation {
+  follow: <Value extends Referable>(value: Value) => Value,
+) {
   const body = raw.requestBody && follow(raw.requestBody)
   const content = body && readContent(body)
   return {
@@ -184,7 +152,7 @@ function readOperation(
   }
 }
 
-function readParameter(raw: RawParameter): Parameter {
+function readParameter(raw: RawParameter) {
   return {
     name: raw.name ?? '',
     in: raw.in ?? 'query',
@@ -195,8 +163,8 @@ function readParameter(raw: RawParameter): Parameter {
   }
 }
 
-/** JSON when there is a choice. */
-function readContent({ content = {} }: RawContent): Content | undefined {
+/** JSON when there is a choice. `example` is undefined when the document has none. */
+function readContent({ content = {} }: RawContent) {
   const [type, media] =
     Object.entries(content).find(([one]) => one === 'application/json') ?? Object.entries(content)[0] ?? []
   if (type === undefined || media === undefined) return undefined
@@ -254,7 +222,7 @@ export function requestSchemas({ tags, schemas }: Pick<Reference, 'tags' | 'sche
 }
 
 /** Bodies of a single call, which are described there and not a second time. */
-function bodySchemas(operations: Operation[], schemas: Reference['schemas']): Set<string> {
+function bodySchemas(operations: Operation[], schemas: ReadonlyMap<string, Schema>): Set<string> {
   const used = [...schemas.values(), ...operations.map(({ body, answers }) => [body, answers])].flatMap(
     namesIn,
   )

@@ -3,8 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { type Operation, readDocument, type Schema } from './document.ts'
 import { exampleText } from './operation.ts'
-import { sampleValue } from './sample-values.ts'
-import { curlSample, typescriptLiteral, typescriptSample } from './samples.ts'
+import { curlSample, sampleValue, typescriptLiteral, typescriptSample } from './samples.ts'
 
 const HOSTILE = `it's "$(touch /tmp/x)" \`id\` \\ \n end`
 
