@@ -47,7 +47,7 @@ const DURATION_CLASS = sql`case when a.status = 'completed' then
   else 0 end::smallint`
 
 /** The last days, oldest first, without gaps. */
-export async function readRunDays(db: Database, environmentIds: readonly number[]): Promise<RunDay[]> {
+export async function readRunDays(db: Database, environmentIds: readonly number[]) {
   const { rows } = await sql<CountedRuns & { today: string }>`
     with counted as (
       select d.day, d.status, d.duration_class, d.runs from run_days d
@@ -73,22 +73,13 @@ export type CountedRuns = {
   runs: number
 }
 
-export type RunDay = {
-  date: string
-  completed: number
-  failed: number
-  skipped: number
-  /** Of the completed ones; null when there was none. */
-  median_duration_seconds: number | null
-}
-
 const DAY_MS = 24 * 60 * 60 * 1_000
 
 /** One entry per day up to today, oldest first, including days without runs. Pure. */
 export function summarizeDays(
   counted: readonly CountedRuns[],
   { today, days, classRatio }: { today: string; days: number; classRatio: number },
-): RunDay[] {
+) {
   const byDay = Map.groupBy(counted, ({ day }) => day)
   return Array.from({ length: days }, (_, index) => {
     const date = dayBefore(today, days - 1 - index)
@@ -98,6 +89,7 @@ export function summarizeDays(
       completed: countOf(ofDay, 'completed'),
       failed: countOf(ofDay, 'failed'),
       skipped: countOf(ofDay, 'skipped'),
+      /** Of the completed ones; null when there was none. */
       median_duration_seconds: medianOf(
         ofDay.filter(({ status }) => status === 'completed'),
         classRatio,

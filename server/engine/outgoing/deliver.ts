@@ -14,10 +14,7 @@ import { PAUSES_CHANNEL } from './rate-budgets.ts'
 import type { StageDeps } from './stage.ts'
 import { createStore, type StoreOptions } from './store.ts'
 
-export type DeliveryWorker = {
-  /** Claims nothing more, lets requests finish for `graceMs`, hands back the rest. Never throws. */
-  stop(options: { graceMs: number }): Promise<void>
-}
+export type DeliveryWorker = Awaited<ReturnType<typeof startDeliveryWorker>>
 
 type DeliveryOptions = Pick<StageDeps, 'db' | 'log'> &
   Omit<ClaimOptions & AttemptOptions & StoreOptions, keyof StageDeps> & {
@@ -34,7 +31,7 @@ const LAST_WRITES_POLL_MS = 10
  * Sends due deliveries for as long as the process runs. Any number of processes may do so side by side: a claim is a
  * lease on rows, and only the newest attempt of a delivery decides what happens to it.
  */
-export async function startDeliveryWorker(options: DeliveryOptions): Promise<DeliveryWorker> {
+export async function startDeliveryWorker(options: DeliveryOptions) {
   const { log, listener } = options
   const [stopping, requests, writes] = [new AbortController(), new AbortController(), new AbortController()]
   const persist = createOutageRetrier(log, { firstDelayMs: 200 })
@@ -71,7 +68,8 @@ export async function startDeliveryWorker(options: DeliveryOptions): Promise<Del
   })
 
   return {
-    async stop({ graceMs }) {
+    /** Claims nothing more, lets requests finish for `graceMs`, hands back the rest. Never throws. */
+    async stop({ graceMs }: { graceMs: number }): Promise<void> {
       stopping.abort()
       claims.wakeUp()
       await Promise.all([claiming, polling])

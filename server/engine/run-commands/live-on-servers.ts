@@ -5,30 +5,14 @@ import type { Commit } from '#platform/database/tables.ts'
 
 type Server = { id: number; name: string }
 
-/** A release that is live on servers of a run. */
-export type LiveRelease = {
-  /** That of the action: a server knows the release by another name if it had to be built again there. */
-  releaseName: string
-  commit: Commit | null
-  /** The actions that made it live, newest first: several if a rollback brought it to some of the servers. */
-  actionIds: number[]
-  servers: Server[]
-}
-
 /** What the servers of a run serve. Those where nothing is live are in neither list. */
-export type LiveOnServers = {
-  /** Newest first. */
-  releases: LiveRelease[]
-  /** Servers where it is not known what is live. */
-  unknown: Server[]
-}
+export type LiveOnServers = Awaited<ReturnType<typeof readLiveOn>>
+
+/** A release that is live on servers of a run. */
+export type LiveRelease = LiveOnServers['releases'][number]
 
 /** Redeploys and rollbacks learn what is live only here. */
-export async function readLiveOn(
-  db: Database,
-  applicationId: number,
-  servers: readonly Server[],
-): Promise<LiveOnServers> {
+export async function readLiveOn(db: Database, applicationId: number, servers: readonly Server[]) {
   const ids = servers.map(({ id }) => id)
   const baselines = await readBaselines(db, applicationId, ids)
   const known = servers.flatMap((server) => {
@@ -44,14 +28,18 @@ export async function readLiveOn(
     return { server, actionId, commit, releaseName: releaseName ?? baseline.releaseName }
   })
   const releases = [...Map.groupBy(live, ({ releaseName }) => releaseName)].map(([releaseName, ones]) => ({
+    /** That of the action: a server knows the release by another name if it had to be built again there. */
     releaseName,
     commit: ones[0]!.commit,
+    /** The actions that made it live, newest first: several if a rollback brought it to some of the servers. */
     actionIds: [...new Set(ones.map(({ actionId }) => actionId))].sort((a, b) => b - a),
     servers: ones.map(({ server }) => server),
   }))
   const isKnown = new Set(known.map(({ server }) => server))
   return {
+    /** Newest first. */
     releases: releases.sort((one, other) => other.actionIds[0]! - one.actionIds[0]!),
+    /** Servers where it is not known what is live. */
     unknown: servers.filter((server) => baselines.has(server.id) && !isKnown.has(server)),
   }
 }

@@ -4,15 +4,10 @@ import { isReleaseName } from './layout.ts'
  * What is on a server. A release that was never live is from a deploy that failed or still runs; one that was taken back
  * counts as never live.
  */
-export type FoundReleases = {
-  releases: { name: string; wasLive: boolean; isReverted: boolean }[]
-  live: string | null
-  /** What was live before the live one. */
-  before: string | null
-}
+export type FoundReleases = NonNullable<ReturnType<typeof readReleases>>
 
 /** The output of `listReleases`. Undefined: it is not complete. Other lines are ignored. */
-export function readReleases(output: string): FoundReleases | undefined {
+export function readReleases(output: string) {
   const lines = output.split('\n')
   if (!lines.includes('gantry-releases-end')) return undefined
   const found = lines.flatMap((line) => {
@@ -28,6 +23,7 @@ export function readReleases(output: string): FoundReleases | undefined {
       isReverted: state === 'reverted',
     })),
     live: found.find(({ state }) => state === 'live')?.name ?? null,
+    /** What was live before the live one. */
     before: before !== undefined && isReleaseName(before) ? before : null,
   }
 }

@@ -9,23 +9,17 @@ import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { preflight } from '#platform/database/preflight.ts'
 import { WITHOUT_TIMEOUTS } from '#platform/database/session.ts'
 
-export type ReachedDatabase = {
-  settings: ConnectionSettings
-  /** Gantry is running on this home. Always false for an external server, where it cannot be known. */
-  isHomeInUse: boolean
-  [Symbol.asyncDispose](): Promise<void>
-}
-
 /**
  * The database that `npm start` would use: the server of DATABASE_URL; the embedded one of a running Gantry; or the
  * embedded one, started for the duration of the command. A home without a database is rejected unless `create` is set.
+ * `isHomeInUse`: Gantry is running on this home; of an external server that cannot be known.
  */
 export async function reachDatabase(
   config: Pick<Config, 'home' | 'databaseUrl'>,
   options: { create: boolean; print: (message: string) => void },
-): Promise<ReachedDatabase> {
+) {
   if (config.databaseUrl !== undefined) {
-    const settings = { connectionString: config.databaseUrl }
+    const settings: ConnectionSettings = { connectionString: config.databaseUrl }
     await preflight(settings, { warn: options.print })
     return { settings, isHomeInUse: false, [Symbol.asyncDispose]: async () => {} }
   }
@@ -39,7 +33,7 @@ export async function reachDatabase(
   if (running) return { settings: running, isHomeInUse: true, [Symbol.asyncDispose]: async () => {} }
   const embedded = await startEmbeddedPostgres({ home: config.home, print: options.print })
   return {
-    settings: embedded.connection,
+    settings: embedded.connection satisfies ConnectionSettings,
     isHomeInUse: false,
     [Symbol.asyncDispose]: () => embedded.stop(),
   }

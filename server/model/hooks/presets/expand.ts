@@ -19,16 +19,6 @@ import { isAboutCommits, OPTIONS, type Preset, type PresetKind, providerOf } fro
 
 type AnyOf = { any_of: { path: string; exists?: boolean; matches?: string }[] }
 
-/** The fields of an ordinary hook that does the same. */
-export type ExpandedPreset = {
-  target_url: string
-  settings: ReturnType<typeof complete>['settings']
-  /** Which events it reports, unless the hook says so itself. */
-  events: readonly string[]
-  /** In addition to those of the hook. */
-  conditions: AnyOf[]
-}
-
 const EXPANSIONS: Record<PresetKind, (preset: Preset, api: string) => PresetRequests> = {
   github_status: githubStatus,
   github_deployment: githubDeployment,
@@ -50,22 +40,21 @@ const HAS_COMMIT: AnyOf = {
 }
 
 /** What a hook with this preset sends with the token of this credential, or why it cannot. */
-export function expandPreset(
-  preset: Preset,
-  credential: TokenOwner | null,
-  timeoutSeconds: number,
-): ({ kind: 'expanded' } & ExpandedPreset) | { kind: 'unfit'; errors: ErrorsByField } {
+export function expandPreset(preset: Preset, credential: TokenOwner | null, timeoutSeconds: number) {
   const provider = providerOf(preset.kind)
   const errors = optionErrors(preset)
   if (credential?.provider !== provider) {
     errors.credential_id = [`must be a credential of ${PROVIDERS[provider]}, which ${preset.kind} needs`]
   }
-  if (Object.keys(errors).length > 0) return { kind: 'unfit', errors }
+  if (Object.keys(errors).length > 0) return { kind: 'unfit' as const, errors }
   const expanded = EXPANSIONS[preset.kind](preset, apiBase(credential!))
   return {
-    kind: 'expanded',
+    kind: 'expanded' as const,
+    /** The fields of an ordinary hook that does the same. */
     ...complete(expanded, timeoutSeconds),
+    /** Which events it reports, unless the hook says so itself. */
     events: EACH_STATUS_ONCE,
+    /** In addition to those of the hook. */
     conditions: isAboutCommits(preset.kind) ? [HAS_COMMIT] : [],
   }
 }
