@@ -1,41 +1,36 @@
 import * as t from '#platform/http/schemas.ts'
 import { CHANGES_REASONS } from './changes.ts'
 
-const shippedCommitsSchema = t.named(
+const listed = <Item extends t.TSchema>(name: string, description: string, items: Item, which: string) =>
+  t.named(
+    name,
+    t.Exactly(
+      { total: t.Integer({ minimum: 0, description: 'How many there are.' }), items: t.List(items, which) },
+      { description },
+    ),
+  )
+
+const shippedCommitsSchema = listed(
   'ShippedCommits',
-  t.Exactly(
-    {
-      total: t.Integer({ minimum: 0, description: 'How many there are.' }),
-      items: t.List(
-        t.Exactly({
-          sha: t.Text('The full hash of the commit.'),
-          subject: t.Text('The first line of its message, at most 255 characters.'),
-          author_name: t.Text('Who wrote it.'),
-          committed_at: t.TimeOrNull('When it was committed; null when the date is invalid.'),
-        }),
-        'The newest, at most 250.',
-      ),
-    },
-    { description: 'Commits, newest first.' },
-  ),
+  'Commits, newest first.',
+  t.Exactly({
+    sha: t.Text('The full hash of the commit.'),
+    subject: t.Text('The first line of its message, at most 255 characters.'),
+    author_name: t.Text('Who wrote it.'),
+    committed_at: t.TimeOrNull('When it was committed; null when the date is invalid.'),
+  }),
+  'The newest, at most 250.',
 )
 
-const changedFilesSchema = t.named(
+const changedFilesSchema = listed(
   'ChangedFiles',
-  t.Exactly(
-    {
-      total: t.Integer({ minimum: 0, description: 'How many there are.' }),
-      items: t.List(
-        t.Exactly({
-          path: t.Text('The path in the repository. Bytes that are not UTF-8 are replaced.'),
-          status: t.Word(['added', 'modified', 'deleted', 'renamed'] as const, 'What happened to the file.'),
-          old_path: t.TextOrNull('The path before; null unless the file was renamed.'),
-        }),
-        'The first, at most 1,000.',
-      ),
-    },
-    { description: 'Files that differ, by path.' },
-  ),
+  'Files that differ, by path.',
+  t.Exactly({
+    path: t.Text('The path in the repository. Bytes that are not UTF-8 are replaced.'),
+    status: t.Word(['added', 'modified', 'deleted', 'renamed'] as const, 'What happened to the file.'),
+    old_path: t.TextOrNull('The path before; null unless the file was renamed.'),
+  }),
+  'The first, at most 1,000.',
 )
 
 const STATES = ['pending', 'compared', 'unavailable'] as const
@@ -64,7 +59,7 @@ export const releaseComparisonSchema = t.namedObject('ReleaseComparison', {
     '`pending` until the commit is known, then `compared`, or `unavailable` for the reason that `reason` names.',
   ),
   ...reasonFields,
-  from: t.Unsafe<{ action_id: number | null; release_name: string; commit_sha: string | null } | null>({
+  from: t.Unsafe<t.Static<t.TObject<typeof from>> | null>({
     ...t.Exactly(from),
     type: ['object', 'null'],
     description: 'What was live on these servers when the source was fetched; null when nothing was.',

@@ -58,15 +58,9 @@ export async function readBaselines(
 export type Group = { baseline: Live | null; serverIds: number[] }
 
 export function groupServers(serverIds: readonly number[], baselines: ReadonlyMap<number, Live>): Group[] {
-  const groups = new Map<string, Group>()
-  for (const id of serverIds) {
-    const baseline = baselines.get(id) ?? null
-    const key = storedRelease(baseline)
-    const group = groups.get(key) ?? { baseline, serverIds: [] }
-    groups.set(key, group)
-    group.serverIds.push(id)
-  }
-  return [...groups.values()]
+  const baselineOf = (id: number) => baselines.get(id) ?? null
+  const groups = Map.groupBy(serverIds, (id) => storedRelease(baselineOf(id)))
+  return [...groups.values()].map((ids) => ({ baseline: baselineOf(ids[0]!), serverIds: ids }))
 }
 
 /** As `from_release` stores it. No release has these names. */

@@ -1,4 +1,10 @@
-import { CHANGES_REASONS, type ChangesReason, type StoredChanges, shownRelease } from './changes.ts'
+import {
+  CHANGES_REASONS,
+  type ChangesReason,
+  type StoredChanges,
+  shownRelease,
+  storedRelease,
+} from './changes.ts'
 import type { ActionChanges, ReleaseComparison } from './changes-schemas.ts'
 
 /** A server of the action, and how far its target has come. */
@@ -20,9 +26,10 @@ export function presentChanges(
       const servers = targets.filter(({ serverId }) => one.serverIds.includes(serverId))
       return presentComparison(one, names, servers.length > 0 && servers.every(({ hasEnded }) => hasEnded))
     }),
-    ...[...Map.groupBy(others, missingReason)].map(([reason, ones]) =>
-      presentMissing(ones, reason, commitSha),
-    ),
+    ...[...Map.groupBy(others, missingReason)].map(([reason, ones]) => {
+      const serverIds = ones.map(({ serverId }) => serverId)
+      return presentComparison({ ...NOTHING_STORED, toCommit: commitSha, serverIds, reason }, names, false)
+    }),
   ]
   const isPending = comparisons.some(({ state }) => state === 'pending')
   const compared = comparisons.some(({ state }) => state === 'compared')
@@ -66,21 +73,11 @@ function missingReason({ hasEnded, hasFetched }: ChangesTarget): ChangesReason |
   return hasEnded ? 'not_fetched' : null
 }
 
-function presentMissing(
-  targets: readonly ChangesTarget[],
-  reason: ChangesReason | null,
-  commitSha: string | null,
-): ReleaseComparison {
-  return {
-    servers: targets.map(({ serverId, serverName }) => ({ id: serverId, name: serverName })),
-    ...(reason === null ? PENDING : unavailable(reason)),
-    from: null,
-    to: { commit_sha: commitSha },
-    rewritten: null,
-    commits: null,
-    removed_commits: null,
-    files: null,
-  }
+const NOTHING_STORED = {
+  fromRelease: storedRelease(null),
+  fromActionId: null,
+  fromCommit: null,
+  comparison: null,
 }
 
 const NO_REASON = { reason: null, reason_human_readable: null }
