@@ -10,12 +10,11 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { ApiError, invalid, notFound } from '#platform/http/errors.ts'
 import { parseJsonBody } from '#platform/http/json-body.ts'
-import { conflict, FieldErrors, type HttpProblem, toApiError, unwrap } from '#platform/http/problems.ts'
+import { FieldErrors, type HttpProblem, toApiError, unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
 import { loadHook } from './compiled-hook.ts'
 import { type DryRun, dryRun, dryRunSchema, signCall } from './dry-run.ts'
 import { readRecordedCall } from './recorded-call.ts'
-import type { Headers } from './sender-headers.ts'
 
 const operation = operationsOf('Hook requests')
 
@@ -106,8 +105,11 @@ export const dryRunRoute: FastifyPluginAsyncTypebox<{ db: Database; box: SecretB
       const hook = await loadHook(db, box, { hookId: params.hook_id }, receptionOf(body))
       if (!hook) throw notFound()
       if (body.hook_request_id !== undefined) {
-        const { call } = unwrap(await findCall(db, hook.id, body.hook_request_id))
-        return { ...dryRun(hook, call), signed_call: null }
+        const recorded = await readRecordedCall(db, body.hook_request_id, hook.id)
+        return {
+          ...dryRun(hook, unwrap(recorded.kind === 'gone' ? NOT_A_CALL : recorded)),
+          signed_call: null,
+        }
       }
       const call = { headers: withType(body.headers ?? {}), body: payloadOf(request.rawBody) }
       const signed_call = body.sign
@@ -132,19 +134,10 @@ function validateInput(input: t.Static<typeof dryRunBody>): FieldErrors {
   return errors
 }
 
-type FoundCall = { kind: 'found'; call: { headers: Headers; body: Buffer } } | HttpProblem
-
-/** A recorded call of this hook; others do not exist here. */
-async function findCall(db: Database, hookId: string, requestId: string): Promise<FoundCall> {
-  const recorded = await readRecordedCall(db, requestId, hookId)
-  switch (recorded.kind) {
-    case 'found':
-      return { kind: 'found', call: recorded }
-    case 'not-found':
-      return { kind: 'unknown', errors: { hook_request_id: ['is not a call to this hook'] } }
-    case 'unusable':
-      return conflict(recorded.reason)
-  }
+/** Those of other hooks do not exist here. */
+const NOT_A_CALL: HttpProblem = {
+  kind: 'unknown',
+  errors: { hook_request_id: ['is not a call to this hook'] },
 }
 
 function withType(headers: Record<string, string>): Record<string, string> {

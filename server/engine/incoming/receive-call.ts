@@ -113,31 +113,20 @@ export async function receiveCall(
   const startedAt = performance.now()
   let result: Parameters<OnCall>[0] = 'failed'
   try {
-    const received = await withQueryTimeout(STATEMENT_MS, () =>
-      evaluateUntilCurrent(deps, name, call, url, startedAt),
-    )
+    const evaluate = async () => {
+      const cached = await deps.cache.find(name)
+      const evaluated = cached?.hook.active
+        ? await evaluateAndStore(deps, cached, call, url, startedAt)
+        : await rejectUnknown(deps, cached, call)
+      if (evaluated === 'stale') deps.cache.clear()
+      return evaluated
+    }
+    const received = await withQueryTimeout(STATEMENT_MS, () => retryWhileStale(evaluate, deps.staleForMs))
     result = received.kind
     return received
   } finally {
     deps.onCall?.(result, (performance.now() - startedAt) / 1_000)
   }
-}
-
-function evaluateUntilCurrent(
-  deps: ReceiveOptions,
-  name: string,
-  call: Call,
-  url: string,
-  startedAt: number,
-): Promise<Received> {
-  return retryWhileStale(async () => {
-    const cached = await deps.cache.find(name)
-    const received = cached?.hook.active
-      ? await evaluateAndStore(deps, cached, call, url, startedAt)
-      : await rejectUnknown(deps, cached, call)
-    if (received === 'stale') deps.cache.clear()
-    return received
-  }, deps.staleForMs)
 }
 
 async function rejectUnknown(

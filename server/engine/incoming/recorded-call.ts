@@ -1,18 +1,15 @@
 import type { Database } from '#platform/database/connect.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { Headers } from './sender-headers.ts'
 
-export type RecordedCall =
-  | { kind: 'found'; hookId: string; url: string; headers: Headers; body: Buffer }
-  | { kind: 'not-found' }
-  /** There is nothing to evaluate again. */
-  | { kind: 'unusable'; reason: string }
+export type RecordedCall = { kind: 'found'; hookId: string; url: string; headers: Headers; body: Buffer }
 
 /** A call that was received, as it can be evaluated again; of one hook only, if that is given. */
 export async function readRecordedCall(
   db: Database,
   requestId: string,
   hookId?: string,
-): Promise<RecordedCall> {
+): Promise<RecordedCall | HttpProblem> {
   const row = await db
     .selectFrom('hook_requests')
     .select(['hook_id', 'outcome', 'url', 'request_body', 'request_headers', 'content_type'])
@@ -20,12 +17,11 @@ export async function readRecordedCall(
     .where('type', '=', 'incoming')
     .$if(hookId !== undefined, (calls) => calls.where('hook_id', '=', hookId!))
     .executeTakeFirst()
-  if (!row) return { kind: 'not-found' }
-  const unusable = (reason: string): RecordedCall => ({ kind: 'unusable', reason })
+  if (!row) return { kind: 'gone' }
   if (row.outcome === 'rejected_signature' || row.outcome === 'rate_limited')
-    return unusable('A call that was rejected for its signature or its rate cannot be replayed.')
+    return conflict('A call that was rejected for its signature or its rate cannot be replayed.')
   if (row.request_body === null)
-    return unusable(
+    return conflict(
       row.request_headers === null
         ? 'The body of this call is no longer stored.'
         : 'The body of this call could not be inflated.',

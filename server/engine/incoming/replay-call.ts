@@ -10,7 +10,7 @@ import { loadHook } from './compiled-hook.ts'
 import { evaluatePayload, recordOf } from './evaluate-call.ts'
 import type { StartedBy } from './insert-calls.ts'
 import { type ReceiveDeps, type Received, retryWhileStale, storeCall } from './receive-call.ts'
-import { readRecordedCall } from './recorded-call.ts'
+import { type RecordedCall, readRecordedCall } from './recorded-call.ts'
 import { answerBody, callAnswerSchema, respond } from './respond.ts'
 
 const operation = operationsOf('Hook requests')
@@ -21,23 +21,20 @@ type ReplayDeps = Pick<ReceiveDeps, 'groupCommit'> & { db: Database; box: Secret
  * Runs a recorded call again on behalf of a user, with the hook as it is now. It is not a duplicate of the first: the
  * user wants another run.
  */
-async function replayCall(
+function replayCall(
   deps: ReplayDeps,
   requestId: string,
+  first: RecordedCall,
   address: string,
   startedBy: StartedBy,
 ): Promise<Received> {
-  const first = await readRecordedCall(deps.db, requestId)
-  if (first.kind === 'not-found') return first
-  const notReplayable = (reason: string): Received => ({ kind: 'cannot-run', reason, requestId })
-  if (first.kind === 'unusable') return notReplayable(first.reason)
   const call = { headers: first.headers, body: first.body, address }
 
   return retryWhileStale(async () => {
     const startedAt = performance.now()
     const { version } = await deps.db.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
     const hook = await loadHook(deps.db, deps.box, { hookId: first.hookId })
-    if (!hook) return notReplayable('The hook of this call has been removed.')
+    if (!hook) return { kind: 'cannot-run', reason: 'The hook of this call has been removed.', requestId }
     const verdict = evaluatePayload(hook, call)
     const record = {
       ...recordOf(hook, call, { verdict, body: call.body }, first.url, startedAt),
@@ -76,12 +73,14 @@ export const replayRoute: FastifyPluginAsyncTypebox<ReplayRoute> = async (
     }),
     async (request, reply) => {
       const { id, name, email } = callerOf(request)
+      const requestId = request.params.id
       if (scopeOf(request).hook_type === 'outgoing') {
-        const { actionId } = unwrap(await replayDelivery(request.params.id, id))
+        const { actionId } = unwrap(await replayDelivery(requestId, id))
         return reply.code(202).send(answerBody('The delivery is being sent again.', baseUrl(), { actionId }))
       }
       const startedBy = { key: null, origin: originOf(request), user: { id, name, email } }
-      return respond(reply, await replayCall(deps, request.params.id, request.ip, startedBy), baseUrl())
+      const first = unwrap(await readRecordedCall(deps.db, requestId))
+      return respond(reply, await replayCall(deps, requestId, first, request.ip, startedBy), baseUrl())
     },
   )
 }
