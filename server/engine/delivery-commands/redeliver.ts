@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { TEST_KIND } from '#engine/outgoing/build-context.ts'
 import { IS_STRICT, waitingBehind } from '#model/events/delivery-order.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
-import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
+import { DELIVERIES_CHANNEL, deliverAgain } from '#model/events/fan-out.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Status } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
@@ -130,13 +130,9 @@ export function replayDelivery(db: Database, hookRequestId: string, userId: numb
     if (!delivery.is_active) return DISABLED
     if (delivery.is_in_progress) return conflict('This delivery is being sent right now.')
     const dueAt = is_strict ? sql`clock_timestamp() + ${STRICT_DELAY.ofOne}::interval` : sql`now()`
-    await sql`
-      update deliveries set state = 'pending', attempts = 0, leased_until = null, created_at = now(), due_at = ${dueAt},
-        asked_by = ${is_strict ? null : userId}::bigint, is_redelivered = is_redelivered or ${is_strict}::boolean,
-        first_request_id = ${hookRequestId}::uuid
-      where hook_id = ${hook_id} and event_id = ${event_id}`.execute(trx)
+    const record = { firstRequestId: hookRequestId, askedBy: is_strict ? null : userId }
+    await deliverAgain(trx, { hookId: hook_id, eventId: event_id }, { dueAt, ...record })
     if (delivery.is_pending && !is_strict) await releaseWaiting(trx, delivery)
-    await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hook_id})`.execute(trx)
     return { kind: 'replayed', actionId: action_id }
   })
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { recordAudit } from '#access/audit/record.ts'
-import { DELIVERIES_CHANNEL } from '#model/events/fan-out.ts'
+import { deliverAgain } from '#model/events/fan-out.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { RemoteState } from '#platform/database/tables.ts'
 import type { ClaimedCheck } from './claim-checks.ts'
@@ -80,22 +80,8 @@ export function repair(
         remote_detail = ${shown.detail}, checked_at = now()
       where ${isOwned(check)} returning hook_id`.execute(trx)
     if (!mayRepair || rows.length === 0) return false
-    await trx
-      .updateTable('deliveries')
-      .set({
-        state: 'pending',
-        attempts: 0,
-        leased_until: null,
-        due_at: sql<string>`now()`,
-        created_at: sql<string>`now()`,
-        asked_by: null,
-        is_redelivered: true,
-      })
-      .where('hook_id', '=', hookId)
-      .where('event_id', '=', eventId)
-      .execute()
+    await deliverAgain(trx, check, { dueAt: sql`now()`, askedBy: null })
     await auditRepair(trx, check, shown)
-    await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hookId})`.execute(trx)
     return true
   })
 }

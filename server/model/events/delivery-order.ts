@@ -52,6 +52,9 @@ export const DUE_AFTER = `(
   where ${sameOrder('d', 'before')} and before.event_id < d.event_id
   having not bool_or(before.is_final))`
 
+/** More than an action has events: a bound for what one statement changes. */
+const MAX_BEHIND = 100
+
 /**
  * The rows of the deliveries that are not sent before `one` is tried again: those after it, up to a final one, that nobody has
  * tried. Rows that another process works on are left alone.
@@ -63,5 +66,5 @@ export const waitingBehind = (one: string) => `
       select final.event_id <= behind.event_id from deliveries final
       where ${sameOrder(one, 'final')} and final.event_id > ${one}.event_id and final.is_final
       order by final.event_id limit 1), false)
-  order by behind.event_id limit 100
+  order by behind.event_id limit ${MAX_BEHIND}
   for update of behind skip locked`

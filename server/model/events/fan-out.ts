@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import { DUE_AFTER } from './delivery-order.ts'
@@ -81,6 +81,26 @@ export async function recordEvents(trx: Transaction, at: string, events: readonl
     notified as (select * from moved where cardinality(kinds) > 0),
     ${sql.raw(INSERT_DELIVERIES)}
     select ${sql.raw(NOTIFY_DELIVERIES)}`.execute(trx)
+}
+
+/** `firstRequestId`: the record that the new ones refer to; by default that of the first attempt. */
+type Again = { dueAt: RawBuilder<unknown>; askedBy: number | null; firstRequestId?: string | null }
+
+/**
+ * Sends a delivery again, from its first attempt on. `askedBy`: immediately and out of order, for this user; otherwise in its
+ * turn. An older claim no longer decides anything.
+ */
+export async function deliverAgain(
+  trx: Transaction,
+  { hookId, eventId }: { hookId: string; eventId: number },
+  { dueAt, askedBy, firstRequestId = null }: Again,
+): Promise<void> {
+  await sql`
+    update deliveries set state = 'pending', attempts = 0, leased_until = null, created_at = now(), due_at = ${dueAt},
+      asked_by = ${askedBy}::bigint, is_redelivered = is_redelivered or ${askedBy === null}::boolean,
+      first_request_id = coalesce(${firstRequestId}::uuid, first_request_id)
+    where hook_id = ${hookId} and event_id = ${eventId}`.execute(trx)
+  await sql`select pg_notify(${DELIVERIES_CHANNEL}, ${hookId})`.execute(trx)
 }
 
 function textArray(words: readonly string[]): string {
