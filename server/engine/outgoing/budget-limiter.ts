@@ -8,25 +8,17 @@ const MAX_BUDGETS = 10_000
 /** As long as claims know a pause that has ended. */
 const RECOVERY_MS = 3_600_000
 
-type State = {
-  inFlight: number
-  limit: number
-  /** What the last answer said is left, before `until`. */
-  allowance: { remaining: number; until: number } | null
-  pausedUntil: number
-  /** Claims that began later than this have checked the pause; Infinity: it is not stored yet. */
-  storedAt: number
-  isNamed: boolean
-}
-
-const UNUSED: State = {
+const UNUSED = {
   inFlight: 0,
   limit: INITIAL_LIMIT,
-  allowance: null,
+  /** What the last answer said is left, before `until`. */
+  allowance: null as { remaining: number; until: number } | null,
   pausedUntil: 0,
+  /** Claims that began later than this have checked the pause; Infinity: it is not stored yet. */
   storedAt: Number.NEGATIVE_INFINITY,
   isNamed: true,
 }
+type State = typeof UNUSED
 
 /**
  * What this process knows about rate budgets: how many requests may be in flight for each, and which pauses began after

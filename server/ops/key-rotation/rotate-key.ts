@@ -21,18 +21,16 @@ await runCommand('rotate-key', async ({ config, print, signal }) => {
   const keys = secretKey === undefined ? null : parseKeys(secretKey, 'GANTRY_SECRET_KEY')
   if (keys?.length === 1) throw new UsageError(BY_ENVIRONMENT)
   await using reached = await reachDatabase(config, { create: false, print })
-  const database = openDatabase(reached.settings, { max: 2, onIdleError: () => {} })
-  try {
-    const rotation = { db: database.db, home, print, signal, ...TIMEOUTS }
-    const { unreadable } = await (keys === null ? rotateKeyFile(rotation) : resealWithFirst(rotation, keys))
-    if (unreadable.length > 0) {
-      print(
-        `${unreadable.length} values cannot be opened with any installed key, as before, and were left unchanged:`,
-      )
-      for (const one of unreadable.slice(0, 20)) print(`  ${one}`)
-    }
-  } finally {
-    await database.close()
+  await using opened = new AsyncDisposableStack()
+  const { db, close } = openDatabase(reached.settings, { max: 2, onIdleError: () => {} })
+  opened.defer(close)
+  const rotation = { db, home, print, signal, ...TIMEOUTS }
+  const { unreadable } = await (keys === null ? rotateKeyFile(rotation) : resealWithFirst(rotation, keys))
+  if (unreadable.length > 0) {
+    print(
+      `${unreadable.length} values cannot be opened with any installed key, as before, and were left unchanged:`,
+    )
+    for (const one of unreadable.slice(0, 20)) print(`  ${one}`)
   }
   print(
     keys === null
