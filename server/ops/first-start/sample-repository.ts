@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
+import { GitMissingError, readGit } from '#adapters/repositories/git.ts'
 
 const PAGE = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Hello Gantry</title>
@@ -23,49 +22,37 @@ date -u +%FT%TZ > built-at.txt
  */
 export async function createSampleRepository(home: string): Promise<string> {
   const path = join(home, 'repositories', 'sample', 'hello-gantry.git')
-  const url = pathToFileURL(path).href
-  if (existsSync(path) || !(await hasGit())) return url
-  const draft = `${path}.draft`
-  await rm(draft, { recursive: true, force: true })
-  await mkdir(join(home, 'repositories', 'sample'), { recursive: true, mode: 0o700 })
-  await git(['init', '--quiet', '--bare', '--initial-branch=main', draft])
-  const page = await storeObject(draft, PAGE)
-  const build = await storeObject(draft, BUILD)
-  const tree = await git(
-    ['-C', draft, 'mktree'],
-    `100755 blob ${build}\tbuild.sh\n100644 blob ${page}\tindex.html\n`,
-  )
-  const commit = await git(['-C', draft, 'commit-tree', '-m', 'Say hello', tree])
-  await git(['-C', draft, 'update-ref', 'refs/heads/main', commit])
-  await rename(draft, path)
-  return url
+  if (!existsSync(path))
+    await createAt(path).catch((error) => {
+      if (!(error instanceof GitMissingError)) throw error
+    })
+  return pathToFileURL(path).href
 }
 
-function storeObject(repository: string, content: string): Promise<string> {
-  return git(['-C', repository, 'hash-object', '-w', '--stdin'], content)
+async function createAt(path: string): Promise<void> {
+  const repository = `${path}.draft`
+  await rm(repository, { recursive: true, force: true })
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await git(['init', '--quiet', '--bare', '--initial-branch=main'])
+  const page = await git(['hash-object', '-w', '--stdin'], PAGE)
+  const build = await git(['hash-object', '-w', '--stdin'], BUILD)
+  const tree = await git(['mktree'], `100755 blob ${build}\tbuild.sh\n100644 blob ${page}\tindex.html\n`)
+  const commit = await git(['commit-tree', '-m', 'Say hello', tree])
+  await git(['update-ref', 'refs/heads/main', commit])
+  await rename(repository, path)
+
+  async function git(args: string[], input?: string): Promise<string> {
+    const { signal } = new AbortController()
+    const { code, output, errors } = await readGit({ repository, args, input, environment: AUTHOR, signal })
+    if (code !== 0) throw new Error(`git could not create the sample repository: ${errors.trim()}`)
+    return output.trim()
+  }
 }
 
-async function git(args: string[], input = ''): Promise<string> {
-  const run = promisify(execFile)('git', args, { env: GIT_ENVIRONMENT })
-  // When git ends without reading its input, its exit code matters, not the broken pipe.
-  run.child.stdin?.on('error', () => {}).end(input)
-  return (await run).stdout.trim()
-}
-
-/** Without the settings and the name of the user who starts Gantry. */
-const GIT_ENVIRONMENT = {
-  PATH: process.env.PATH,
-  GIT_CONFIG_NOSYSTEM: '1',
-  GIT_CONFIG_GLOBAL: '/dev/null',
+/** Not the user who starts Gantry. */
+const AUTHOR = {
   GIT_AUTHOR_NAME: 'Gantry',
   GIT_AUTHOR_EMAIL: 'gantry@localhost',
   GIT_COMMITTER_NAME: 'Gantry',
   GIT_COMMITTER_EMAIL: 'gantry@localhost',
-}
-
-async function hasGit(): Promise<boolean> {
-  return git(['--version']).then(
-    () => true,
-    () => false,
-  )
 }
