@@ -35,34 +35,27 @@ const path = t.Text({
   description: 'Path of the value: `a.b.0.c`, `a["x.y"]`, `a\\.b`.',
 })
 
-const values = (description: string) =>
-  t.Optional(t.List(t.Anything(), { minItems: 1, maxItems: 100, description }))
+const values = (description: string) => t.List(t.Anything(), { minItems: 1, maxItems: 100, description })
 
 /** Which fields go together: manage/hooks/validate-conditions.ts. */
-const singleCondition = {
-  path: t.Optional(path),
-  header: t.Optional(
-    headerName({
-      description:
-        'Instead of `path`, for incoming hooks: the name of a header, in any case. Not one that carries a secret, such as `Authorization`.',
-    }),
-  ),
-  equals: t.Optional(t.Anything('The value is this one, compared exactly, as JSON.')),
+const singleCondition = t.optionalFields({
+  path,
+  header: headerName({
+    description:
+      'Instead of `path`, for incoming hooks: the name of a header, in any case. Not one that carries a secret, such as `Authorization`.',
+  }),
+  equals: t.Anything('The value is this one, compared exactly, as JSON.'),
   one_of: values('The value is any of these, compared exactly, as JSON.'),
-  matches: t.Optional(
-    t.Text({
-      minLength: 1,
-      maxLength: MAX_GLOB_LENGTH,
-      description:
-        'The value is text that matches this glob: `*` and `?` stop at `/`, `**` does not; `{a,b}`; `\\` escapes.',
-    }),
-  ),
-  exists: t.Optional(t.Flag('Whether there is a value; null counts as none.')),
+  matches: t.Text({
+    minLength: 1,
+    maxLength: MAX_GLOB_LENGTH,
+    description:
+      'The value is text that matches this glob: `*` and `?` stop at `/`, `**` does not; `{a,b}`; `\\` escapes.',
+  }),
+  exists: t.Flag('Whether there is a value; null counts as none.'),
   accepted_values: values('The same as `one_of`.'),
-  not: t.Optional(
-    t.Flag({ default: false, description: 'Reverses the condition: an absent value meets it, too.' }),
-  ),
-}
+  not: t.Flag({ default: false, description: 'Reverses the condition: an absent value meets it, too.' }),
+})
 const singleConditionSchema = t.namedObject('HookSingleCondition', singleCondition)
 const conditionSchema = t.namedObject('HookCondition', {
   ...singleCondition,
@@ -109,19 +102,19 @@ const variableSchema = t.namedObject('HookVariable', {
 })
 export type HookVariable = t.Static<typeof variableSchema>
 
-const optionalHeader = (description: string) =>
-  t.Optional(t.TextOrNull({ maxLength: 256, pattern: headerPattern, description }))
+const headerOrNull = (description: string) =>
+  t.TextOrNull({ maxLength: 256, pattern: headerPattern, description })
 
 const signatureSchema = t.namedObject('HookSignature', {
   scheme: t.Word(SCHEME_NAMES, SCHEME_DESCRIPTIONS),
-  template: t.Optional(
-    t.TextOrNull({
+  ...t.optionalFields({
+    template: t.TextOrNull({
       maxLength: 200,
       description: 'For `timestamp`: what is signed, such as `{timestamp}.{body}`.',
     }),
-  ),
-  timestamp_header: optionalHeader('For `timestamp`; absent: a `t=` field of the signature header.'),
-  id_header: optionalHeader('For `timestamp`: fills `{id}` in the template.'),
+    timestamp_header: headerOrNull('For `timestamp`; absent: a `t=` field of the signature header.'),
+    id_header: headerOrNull('For `timestamp`: fills `{id}` in the template.'),
+  }),
 })
 
 const rateLimit = t.Exactly(
@@ -161,16 +154,14 @@ export const incomingHookBody = t.Exactly({
     }),
     action_type: actionType("Must equal the pipeline's operation, which is the default."),
     settings: t.Exactly(
-      {
-        ...t.optionalFields({
-          variables: t.List(t.ref(variableSchema), {
-            maxItems: 100,
-            description: 'The values that it reads from the payload, for steps and templates.',
-          }),
-          signature: t.described(t.ref(signatureSchema), 'How calls are signed. Default: scheme `body`.'),
-          rate_limit: rateLimit,
+      t.optionalFields({
+        variables: t.List(t.ref(variableSchema), {
+          maxItems: 100,
+          description: 'The values that it reads from the payload, for steps and templates.',
         }),
-      },
+        signature: t.described(t.ref(signatureSchema), 'How calls are signed. Default: scheme `body`.'),
+        rate_limit: rateLimit,
+      }),
       { description: 'How the hook reads calls.' },
     ),
     trigger_when: t.Exactly(
@@ -195,15 +186,15 @@ const targetUrl = (description: string) =>
     'x-hint': 'must begin with http:// or https://',
     description,
   })
-const requestHeaders = t.Optional(
-  t.List(t.Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }), {
-    maxItems: 50,
-    description: 'Headers in addition to those that Gantry sends.',
-  }),
-)
-const requestBody = t.Optional(
-  t.AnyObjectOrNull('Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`.'),
-)
+const contents = t.optionalFields({
+  request_headers: t.List(
+    t.Exactly({ name: headerName({ description: 'The name of the header.' }), value: headerValue }),
+    { maxItems: 50, description: 'Headers in addition to those that Gantry sends.' },
+  ),
+  request_body: t.AnyObjectOrNull(
+    'Sent as JSON; its texts may contain templates. Absent or null: `{event, action}`.',
+  ),
+})
 const requestMethod = t.Optional(
   t.Word(METHODS, { default: 'POST', description: 'The HTTP method of the request.' }),
 )
@@ -240,8 +231,7 @@ export type HookCapture = t.Static<typeof captureSchema>
 const requestSchema = t.namedObject('HookRequestTemplate', {
   method: requestMethod,
   target_url: targetUrl('The URL to call. Path, query and fragment may contain templates.'),
-  request_headers: requestHeaders,
-  request_body: requestBody,
+  ...contents,
 })
 export type HookRequestTemplate = t.Static<typeof requestSchema>
 
@@ -283,8 +273,7 @@ export const outgoingHookBody = t.Exactly({
     ),
     settings: t.Exactly(
       {
-        request_headers: requestHeaders,
-        request_body: requestBody,
+        ...contents,
         request_method: requestMethod,
         ...t.optionalFields({
           capture: t.List(t.ref(captureSchema), {
@@ -308,21 +297,19 @@ export const outgoingHookBody = t.Exactly({
       { description: 'The request that it sends.' },
     ),
     trigger_when: t.Exactly(
-      {
-        ...t.optionalFields({
-          events: t.List(t.Word(EVENT_KINDS), {
-            minItems: 1,
-            uniqueItems: true,
-            description:
-              'The events that it reports. Default: `action.status_changed`; with a preset, each status once.',
-          }),
-          conditions: conditions,
-          scope: t.Word(['pipeline', 'resource'] as const, {
-            default: 'pipeline',
-            description: 'Whose actions it reports: of its pipeline, or of all pipelines of its resource.',
-          }),
+      t.optionalFields({
+        events: t.List(t.Word(EVENT_KINDS), {
+          minItems: 1,
+          uniqueItems: true,
+          description:
+            'The events that it reports. Default: `action.status_changed`; with a preset, each status once.',
         }),
-      },
+        conditions: conditions,
+        scope: t.Word(['pipeline', 'resource'] as const, {
+          default: 'pipeline',
+          description: 'Whose actions it reports: of its pipeline, or of all pipelines of its resource.',
+        }),
+      }),
       { description: 'Which events it reports.' },
     ),
   }),

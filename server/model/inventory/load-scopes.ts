@@ -4,9 +4,17 @@ import type { User } from '#access/accounts/user-schema.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Retention } from '#platform/database/tables.ts'
+import { pickFields } from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
-import { type Counts, summarize } from './resource-summary.ts'
-import type { Environment, Organization, Project } from './schemas.ts'
+import {
+  type Environment,
+  environmentSchema,
+  type Organization,
+  organizationSchema,
+  type Project,
+  projectSchema,
+  type ResourceSummary,
+} from './schemas.ts'
 
 // Organizations, projects and environments as the API shows them. The number of statements does not depend on the
 // number of rows. Used credits are not part of the tree (see actions/used-credits.ts).
@@ -31,15 +39,8 @@ function findOrganizations(db: Database, ids: readonly number[]) {
 type OrganizationRow = Awaited<ReturnType<typeof findOrganizations>>[number]
 
 function presentOrganization(row: OrganizationRow, users: ReadonlyMap<number, User>): Organization {
-  return {
-    id: row.id,
-    name: row.name,
-    url_slug: row.url_slug,
-    resource_summary: summarize(row.counts),
-    owner: users.get(row.owner_id)!,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  }
+  const owner = users.get(row.owner_id)!
+  return pickFields(organizationSchema, { ...row, resource_summary: summarize(row.counts), owner })
 }
 
 /** Projects with their organizations and users. */
@@ -62,19 +63,17 @@ export async function loadProjects(db: Database, ids: readonly number[]): Promis
   const userIds = [...rows.map((row) => row.created_by), ...organizationRows.map((row) => row.owner_id)]
   const users = byId(await loadUsers(db, userIds))
   const organizations = byId(organizationRows.map((row) => presentOrganization(row, users)))
-  return rows.map((row) => ({
-    id: row.id,
-    user_id: row.created_by,
-    name: row.name,
-    logo_url: row.logo_url,
-    resource_summary: summarize(row.counts),
-    os_users: row.os_users.map((name) => ({ name })),
-    organization: organizations.get(row.organization_id)!,
-    created_by_user: users.get(row.created_by)!,
-    used_credits: 0,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  }))
+  return rows.map((row) =>
+    pickFields(projectSchema, {
+      ...row,
+      user_id: row.created_by,
+      resource_summary: summarize(row.counts),
+      os_users: row.os_users.map((name) => ({ name })),
+      organization: organizations.get(row.organization_id)!,
+      created_by_user: users.get(row.created_by)!,
+      used_credits: 0,
+    }),
+  )
 }
 
 /** How long environments keep what, by id; null: as the installation does. */
@@ -100,19 +99,15 @@ export async function loadEnvironments(db: Database, ids: readonly number[]): Pr
     .execute()
   const projectIds = rows.map((row) => row.project_id)
   const projects = byId(await loadProjects(db, projectIds))
-  return rows.map((row) => ({
-    id: row.id,
-    type: row.type,
-    type_human_readable: ENVIRONMENT_TYPES[row.type],
-    name: row.name,
-    description: row.description,
-    used_credits: 0,
-    resource_summary: summarize(row.counts),
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-    archived_at: row.archived_at,
-    project: projects.get(row.project_id)!,
-  }))
+  return rows.map((row) =>
+    pickFields(environmentSchema, {
+      ...row,
+      type_human_readable: ENVIRONMENT_TYPES[row.type],
+      used_credits: 0,
+      resource_summary: summarize(row.counts),
+      project: projects.get(row.project_id)!,
+    }),
+  )
 }
 
 const ENVIRONMENTS_BELOW = {
@@ -139,4 +134,31 @@ function countsBelow(level: keyof typeof ENVIRONMENTS_BELOW, id: Expression<numb
     counts.push(sql`'credential', ${count('credentials', sql`organization_id = ${id}`)}`)
   }
   return sql`(with below as (${ENVIRONMENTS_BELOW[level](id)}) select json_build_object(${sql.join(counts)}))`
+}
+
+const SUMMARIZED = {
+  project: ['projects', 'Project', 'Projects'],
+  environment: ['environments', 'Environment', 'Environments'],
+  application: ['applications', 'Application', 'Applications'],
+  server: ['servers', 'Server', 'Servers'],
+  pipeline: ['pipelines', 'Pipeline', 'Pipelines'],
+  credential: ['credentials', 'Credential', 'Credentials'],
+} as const
+
+type Counts = Partial<Record<keyof typeof SUMMARIZED, number>>
+
+/** In a fixed order, for the kinds that were counted. */
+export function summarize(counts: Counts): ResourceSummary[] {
+  return (Object.keys(SUMMARIZED) as (keyof typeof SUMMARIZED)[])
+    .filter((kind) => counts[kind] !== undefined)
+    .map((kind) => {
+      const [plural, singularName, pluralName] = SUMMARIZED[kind]
+      return {
+        resource_type: kind,
+        resource_type_plural: plural,
+        resource_type_human_readable: singularName,
+        resource_type_human_readable_plural: pluralName,
+        summary: { count: counts[kind] ?? 0 },
+      }
+    })
 }

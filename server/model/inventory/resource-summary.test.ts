@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { summarize } from './resource-summary.ts'
+import { summarize } from './load-scopes.ts'
 
 test('every kind has singular and plural names, machine- and human-readable', () => {
   const summary = summarize({

@@ -55,15 +55,9 @@ const timing = {
   ),
 }
 
-export const healthCheckSchema = t.namedObject('HealthCheck', {
-  type,
-  url: t.Optional(url),
-  port: t.Optional(port),
-  command: t.Optional(command),
-  expect_status: t.Optional(expect_status),
-  expect_body: t.Optional(expect_body),
-  ...timing,
-})
+const settings = t.optionalFields({ url, port, command, expect_status, expect_body })
+
+export const healthCheckSchema = t.namedObject('HealthCheck', { type, ...settings, ...timing })
 
 /** The answer holds the fields of its type, with their defaults. */
 export const healthCheckOrNull = (description: string) =>
@@ -71,25 +65,11 @@ export const healthCheckOrNull = (description: string) =>
     typeof t.Unsafe<HealthCheck | null>
   >
 
-export type HealthCheckInput = {
-  type: HealthCheck['type']
-  url?: string
-  port?: number
-  command?: string
-  expect_status?: number | string
-  expect_body?: string | null
-} & Partial<Record<keyof typeof timing, number>>
+const inputSchema = t.Exactly({ type, ...settings, ...t.optionalFields(timing) })
+export type HealthCheckInput = t.Static<typeof inputSchema>
 
 export const healthCheckInput = (description: string) =>
-  t.Optional(
-    t.Unsafe<HealthCheckInput | null>({
-      type: ['object', 'null'],
-      additionalProperties: false,
-      required: ['type'],
-      properties: { type, url, port, command, expect_status, expect_body, ...timing },
-      description,
-    }),
-  )
+  t.Optional(t.Unsafe<HealthCheckInput | null>({ ...inputSchema, type: ['object', 'null'], description }))
 
 type Normalized = { kind: 'valid'; check: HealthCheck | null } | { kind: 'invalid'; errors: ErrorsByField }
 

@@ -50,30 +50,26 @@ const rolloutInput = t.Unsafe<(Pick<Rollout, 'batch'> & Partial<Rollout>) | null
   description: 'In how many batches the servers are updated. Null: all servers at the same time.',
 })
 
-const optionalFields = {
-  max_parallel_actions: t.Optional(
-    t.Integer({
-      minimum: 0,
-      maximum: 10_000,
-      default: 1,
-      description: 'How many of its actions may run at the same time; 0 = unlimited.',
-    }),
-  ),
-  queue_policy: t.Optional(queuePolicy),
-  rollout: t.Optional(rolloutInput),
-  on_failure: t.Optional(onFailure),
+const optionalFields = t.optionalFields({
+  max_parallel_actions: t.Integer({
+    minimum: 0,
+    maximum: 10_000,
+    default: 1,
+    description: 'How many of its actions may run at the same time; 0 = unlimited.',
+  }),
+  queue_policy: queuePolicy,
+  rollout: rolloutInput,
+  on_failure: onFailure,
   health_check: healthCheckInput(
     'How a new release is checked once it is live; for `deploy`. It replaces that of the application; null: that of the application.',
   ),
-  run_after: t.Optional(
-    t.List(t.Id, {
-      maxItems: 100,
-      uniqueItems: true,
-      description:
-        'Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child.',
-    }),
-  ),
-}
+  run_after: t.List(t.Id, {
+    maxItems: 100,
+    uniqueItems: true,
+    description:
+      'Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child.',
+  }),
+})
 const operation = t.Word(
   Object.keys(OPERATIONS) as Operation[],
   'What the pipeline does. Only `deploy` has built-in steps; it is for applications.',
@@ -99,37 +95,35 @@ const IRREVERSIBLE =
 const RUN_ON_REVERT =
   'Whether the step runs again, in the directory of the previous release, after a deploy was reverted to it.'
 
-const stepFields = {
-  ...t.optionalFields({
-    description: t.TextOrNull({ maxLength: 1_000, description: 'What the step does; null: no description.' }),
-    run_as_user: t.TextOrNull({
-      pattern: '^[a-z_][a-z0-9_-]{0,31}$',
-      'x-hint': 'must be an account name: lowercase letters, digits, _ and -, at most 32 characters',
-      description: 'The account on the server; null: the account of the connection.',
-    }),
-    timeout_seconds: t.Integer({
-      minimum: 1,
-      maximum: 86_400,
-      default: 600,
-      description: 'After how many seconds the step is ended and fails.',
-    }),
-    idempotent: t.Flag({
-      default: false,
-      description: 'Whether the step may run again when its worker was lost.',
-    }),
-    irreversible: t.Flag({ default: false, description: IRREVERSIBLE }),
-    run_on_revert: t.Flag({ default: false, description: `${RUN_ON_REVERT} It must be idempotent.` }),
-    trigger_after: t.Unsafe<number | string | null>({
-      type: ['integer', 'string', 'null'],
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      minLength: 1,
-      maxLength: 255,
-      description:
-        'The step that it follows, by id or name; null: it runs first. A new step without it runs last.',
-    }),
+const stepFields = t.optionalFields({
+  description: t.TextOrNull({ maxLength: 1_000, description: 'What the step does; null: no description.' }),
+  run_as_user: t.TextOrNull({
+    pattern: '^[a-z_][a-z0-9_-]{0,31}$',
+    'x-hint': 'must be an account name: lowercase letters, digits, _ and -, at most 32 characters',
+    description: 'The account on the server; null: the account of the connection.',
   }),
-}
+  timeout_seconds: t.Integer({
+    minimum: 1,
+    maximum: 86_400,
+    default: 600,
+    description: 'After how many seconds the step is ended and fails.',
+  }),
+  idempotent: t.Flag({
+    default: false,
+    description: 'Whether the step may run again when its worker was lost.',
+  }),
+  irreversible: t.Flag({ default: false, description: IRREVERSIBLE }),
+  run_on_revert: t.Flag({ default: false, description: `${RUN_ON_REVERT} It must be idempotent.` }),
+  trigger_after: t.Unsafe<number | string | null>({
+    type: ['integer', 'string', 'null'],
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    minLength: 1,
+    maxLength: 255,
+    description:
+      'The step that it follows, by id or name; null: it runs first. A new step without it runs last.',
+  }),
+})
 const command = t.Text({
   minLength: 1,
   maxLength: 65_536,
