@@ -5,6 +5,7 @@ import { type CommandContext, fileOf, runCommand, UsageError } from '#ops/comman
 import { connectForLongWork, reachDatabase } from '#ops/commands/reach-database.ts'
 import { findMasterKeys } from '#platform/crypto/master-key.ts'
 import { recordBackup } from '#platform/database/newest-backup.ts'
+import { VERSION } from '#platform/version.ts'
 import { formatRows } from './progress.ts'
 import { type Backup, takeBackup } from './take-backup.ts'
 
@@ -21,14 +22,14 @@ await runCommand('backup', async (context) => {
 })
 
 async function makeBackup(
-  { config, gantryVersion, print, signal }: CommandContext,
+  { config, print, signal }: CommandContext,
   path: string,
   withKey: boolean,
 ): Promise<Backup> {
   await using database = await reachDatabase(config, { create: false, print })
   await using client = await connectForLongWork(database.settings)
   const keys = await findMasterKeys({ home: config.home, fromEnvironment: config.secretKey })
-  const input = { path, home: config.home, gantryVersion, keys, withKey, print, signal }
+  const input = { path, home: config.home, gantryVersion: VERSION, keys, withKey, print, signal }
   const backup = await takeBackup(client, input)
   if (!(await recordBackup(client, backup.createdAt)))
     print('Not recorded in this database: run backup-made against the primary.')

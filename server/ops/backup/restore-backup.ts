@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
@@ -10,7 +9,7 @@ import { COPY_SAVED_JOBS, CREATE_SAVED_JOBS, RESTORE_JOBS, UNKNOWN_JOBS } from '
 import { assertReferences } from './assert-references.ts'
 import type { BackupReader } from './backup-file.ts'
 import { inPublic, listConstraints, listTables, quoted } from './catalog.ts'
-import type { Contents } from './format.ts'
+import type { Contents, Section } from './format.ts'
 import { createRowCounter } from './progress.ts'
 import { sampleUrl } from './sample-repository.ts'
 
@@ -69,40 +68,33 @@ function assertSameTables(contents: Contents, here: { name: string; columns: str
   }
 }
 
-async function loadTables(client: pg.Client, { backup, print, signal }: RestoreInput): Promise<void> {
-  const { tables } = backup.contents
+async function loadTables(client: pg.Client, input: RestoreInput): Promise<void> {
+  const { tables } = input.backup.contents
   await client.query(`truncate ${tables.map(({ name }) => inPublic(name)).join(', ')}`)
   for (const { name, columns, rows, section } of tables) {
     const into = `copy ${inPublic(name)} (${columns.map(quoted).join(', ')}) from stdin`
-    await load(client, { name, rows, into, source: backup.read(section) }, print, signal)
+    await load(client, input, { name, rows, into, section })
   }
 }
 
-async function loadJobs(client: pg.Client, { backup, print, signal }: RestoreInput): Promise<void> {
-  const { rows, section } = backup.contents.jobs
+async function loadJobs(client: pg.Client, input: RestoreInput): Promise<void> {
   await client.query(CREATE_SAVED_JOBS)
-  await load(
-    client,
-    { name: 'jobs', rows, into: COPY_SAVED_JOBS, source: backup.read(section) },
-    print,
-    signal,
-  )
+  await load(client, input, { name: 'jobs', into: COPY_SAVED_JOBS, ...input.backup.contents.jobs })
   const unknown = await client.query<{ name: string; jobs: number }>(UNKNOWN_JOBS)
   for (const { name, jobs } of unknown.rows) {
-    print(`  skipped: ${jobs} of the job ${JSON.stringify(name)}, which this version does not have`)
+    input.print(`  skipped: ${jobs} of the job ${JSON.stringify(name)}, which this version does not have`)
   }
   await client.query(RESTORE_JOBS)
 }
 
 async function load(
   client: pg.Client,
-  { name, rows, into, source }: { name: string; rows: number; into: string; source: Readable },
-  print: RestoreInput['print'],
-  signal: AbortSignal,
+  { backup, print, signal }: RestoreInput,
+  { name, rows, into, section }: { name: string; rows: number; into: string; section: Section },
 ): Promise<void> {
   const counter = createRowCounter(name, print)
   const copy = client.query(copyFrom(into))
-  await pipeline(source, counter.count, copy, { signal })
+  await pipeline(backup.read(section), counter.count, copy, { signal })
   if (copy.rowCount !== rows) {
     throw new Error(`the backup should have ${rows} rows of ${name}, but has ${copy.rowCount}`)
   }

@@ -1,11 +1,11 @@
 // The command-line room: every instance hands out the command line that matches it.
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { FastifyPluginAsync } from 'fastify'
 import { publicly } from '#access/authorization/enforce.ts'
 import { unavailable } from '#platform/http/errors.ts'
 import { sendFile, toFile } from '#platform/http/static-files.ts'
-import { installScript } from './install-script.ts'
 
 /** Where scripts/build-cli.mjs puts it. */
 const BUILT = new URL('../../../cli/dist/gantry.mjs', import.meta.url)
@@ -56,3 +56,16 @@ async function readBuilt(file: URL) {
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   return { sha256, program: await toFile(bytes, 'text/javascript; charset=utf-8') }
 }
+
+const [SHEBANG, ...LINES] = readFileSync(new URL('./install.sh', import.meta.url), 'utf8').split('\n')
+
+/**
+ * The script behind `curl -fsSL <instance>/cli/install.sh | sh`. Everything is in one function that is called at the
+ * end, so that half a script does nothing. `url` is the configured address of the instance, never the Host of a request;
+ * it becomes the argument of the script.
+ */
+export function installScript(url: string): string {
+  return [SHEBANG, `set -- ${quote(url)}`, ...LINES].join('\n')
+}
+
+const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

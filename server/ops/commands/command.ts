@@ -1,11 +1,9 @@
 // The commands room: what the `npm run` commands share.
 import { resolve } from 'node:path'
 import { type Config, ConfigError, readConfig } from '#platform/config.ts'
-import { VERSION } from '#platform/version.ts'
 
 export type CommandContext = {
   config: Config
-  gantryVersion: string
   print: (message: string) => void
   /** Aborted by the first SIGINT or SIGTERM. */
   signal: AbortSignal
@@ -34,12 +32,7 @@ export async function runCommand(
     for (const secret of ['GANTRY_SECRET_KEY', 'GANTRY_ADMIN_PASSWORD', 'DATABASE_URL']) {
       delete process.env[secret]
     }
-    await work({
-      config,
-      gantryVersion: VERSION,
-      print: (message) => console.log(message),
-      signal: stopping.signal,
-    })
+    await work({ config, print: (message) => console.log(message), signal: stopping.signal })
     process.exit(0)
   } catch (error) {
     const cause = stopping.signal.aborted ? stopping.signal.reason : error

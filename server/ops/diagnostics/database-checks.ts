@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import { OUTAGES, type OutageKind } from '#platform/database/outage-kinds.ts'
-import { counted } from './names.ts'
-import { type Check, failed, ok, warning } from './run-checks.ts'
+import { type Check, counted, failed, ok, warning } from './run-checks.ts'
 
 /** `outage`: what is known to be wrong with the database. */
 export type DatabaseDeps = { db: Database; poolState: () => PoolState; outage: OutageKind | null }

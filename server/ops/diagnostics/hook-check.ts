@@ -2,8 +2,7 @@ import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { bounded } from './database-checks.ts'
-import { counted, type Named, namesOf } from './names.ts'
-import { type Finding, ok, warnings } from './run-checks.ts'
+import { counted, type Finding, type Named, namesOf, ok, warnings } from './run-checks.ts'
 
 const MAX_HOOKS = 10_000
 

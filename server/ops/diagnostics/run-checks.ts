@@ -1,6 +1,8 @@
 // The diagnostics room: what `gantry doctor` shows. Each check looks at one part of the installation; none changes
 // anything. A check that hangs or breaks is itself a finding, and the others still answer.
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Caller } from '#access/authorization/caller.ts'
+import { can, type Permission, type Scope } from '#access/authorization/permissions.ts'
 import { OUTAGES, type OutageKind, outageKind } from '#platform/database/outage-kinds.ts'
 
 export type Finding = {
@@ -43,6 +45,24 @@ export const failed = (message: string, remedy: string): Finding => ({ status: '
 /** Several of them as one. */
 export const warnings = (all: readonly { message: string; remedy: string }[]): Finding =>
   warning(all.map(({ message }) => message).join(' '), all.map(({ remedy }) => remedy).join(' '))
+
+/** Something that a finding names. */
+export type Named = Scope & { name: string }
+
+const MAX_NAMES = 5
+
+/** `: web-1, web-2, …`; an instance administrator sees nothing of an organization without a grant there. */
+export function namesOf(caller: Caller, permission: Permission, found: readonly Named[]): string {
+  const names = found.filter((one) => can(caller, permission, one)).map(({ name }) => name)
+  if (names.length === 0) return ''
+  const isAll = found.length <= Math.min(names.length, MAX_NAMES)
+  return `: ${[...names.slice(0, MAX_NAMES), ...(isAll ? [] : ['…'])].join(', ')}`
+}
+
+/** `1 job`, `2 jobs` */
+export function counted(count: number, word: string): string {
+  return `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`
+}
 
 const TOO_SLOW = failed(
   'This check took too long, and was given up.',

@@ -5,8 +5,7 @@ import { isLimited } from '#model/hooks/token-use.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
 import { bounded } from './database-checks.ts'
-import { counted } from './names.ts'
-import { type Finding, ok, warnings } from './run-checks.ts'
+import { counted, type Finding, ok, warnings } from './run-checks.ts'
 
 /** `tokenTargets`: where the installation allows tokens to go. */
 export type TokenCheckDeps = { db: Database; tokenTargets: TokenTargets }

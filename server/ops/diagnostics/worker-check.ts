@@ -3,8 +3,7 @@ import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import { type LiveWorker, placeTarget } from '#model/workers/placement.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { bounded } from './database-checks.ts'
-import { counted } from './names.ts'
-import { failed, ok, warning } from './run-checks.ts'
+import { counted, failed, ok, warning } from './run-checks.ts'
 
 /** Whether there are workers, and whether every local server has one. */
 export async function checkWorkers(db: Database) {

@@ -5,12 +5,7 @@ import type { Config } from '#platform/config.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Retention } from '#platform/database/tables.ts'
 
-export type RetentionConfig = Pick<
-  Config,
-  'retentionRunsDays' | 'retentionRunsPerPipeline' | 'retentionLogsDays' | 'retentionRequestsDays'
->
-
-export function defaultRetention(config: RetentionConfig): Retention {
+export function defaultRetention(config: Config): Retention {
   return {
     runs_days: config.retentionRunsDays,
     runs_per_pipeline: config.retentionRunsPerPipeline,
