@@ -1,24 +1,18 @@
 import { type AttemptResult, isDelivered } from './retry-schedule.ts'
 
-/** How long a hook has been failing. One successful delivery resets it. */
-export type FailureRecord = {
-  failingSince: Date | null
-  /** Deliveries that have failed permanently since then. */
-  failedDeliveries: number
-  /** Consecutive 410 responses. */
-  goneAnswers: number
-  /** When the warning was logged: once per series of failures. */
-  warnedAt: Date | null
-}
-
 export type HookVerdict = { kind: 'keep' } | { kind: 'warn' } | { kind: 'disable'; reason: string }
 
-export const NO_FAILURES: FailureRecord = {
-  failingSince: null,
+/** How long a hook has been failing. One successful delivery resets it. */
+export const NO_FAILURES = {
+  failingSince: null as Date | null,
+  /** Deliveries that have failed permanently since then. */
   failedDeliveries: 0,
+  /** Consecutive 410 responses. */
   goneAnswers: 0,
-  warnedAt: null,
+  /** When the warning was logged: once per series of failures. */
+  warnedAt: null as Date | null,
 }
+export type FailureRecord = typeof NO_FAILURES
 
 const DAY_MS = 24 * 60 * 60 * 1_000
 const DAYS = 5

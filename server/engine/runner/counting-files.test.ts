@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compilePathRules } from '#model/payload/path-rules.ts'
-import { findCounting, shownPath } from './counting-files.ts'
+import { findCounting, shownPath } from './check-paths.ts'
 
 const rules = compilePathRules(['api/**', '!**/*.md'])
 const file = (path: string, old_path: string | null = null) => ({ path, old_path })

@@ -17,7 +17,7 @@ type NextPass = { pipelineIds: Set<number>; done: Promise<boolean> }
  */
 export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, onMoves?: OnMoves) {
   const next = new Map<number, NextPass>()
-  const last = new Map<number, Promise<void>>()
+  const last = new Map<number, Promise<unknown>>()
 
   function nextPass(environmentId: number): NextPass {
     const known = next.get(environmentId)
@@ -29,10 +29,7 @@ export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, on
       await scheduleEnvironment(db, environmentId, affected, enqueueTargets, onMoves)
       return hasQueued(db, affected.pipelineIds)
     })
-    const over = done.then(
-      () => {},
-      () => {},
-    )
+    const over = Promise.allSettled([done])
     last.set(environmentId, over)
     void over.then(() => last.get(environmentId) === over && last.delete(environmentId))
     const pass = { pipelineIds, done }
