@@ -73,11 +73,11 @@ const rollbackReleaseSchema = t.namedObject('RollbackRelease', {
 })
 
 const rollbackSchema = t.namedObject('PlannedRollback', {
-  from: t.described(
-    t.refOrNull(rollbackReleaseSchema),
+  from: t.refOrNull(
+    rollbackReleaseSchema,
     'What is live on the servers; null when they have different live releases, or that of one of them is unknown.',
   ),
-  to: t.described(t.ref(rollbackReleaseSchema), 'What would be live instead.'),
+  to: t.ref(rollbackReleaseSchema, 'What would be live instead.'),
 })
 
 /** What a run would do. */
@@ -86,7 +86,7 @@ export const runPlanSchema = t.namedObject('RunPlan', {
     t.Exactly({
       resource_type: t.Word(['server'] as const, 'The kind of resource: always `server`.'),
       resource_id: t.idOf('server'),
-      resource_data: t.described(t.ref(serverResourceSchema), 'The server that the target would run on.'),
+      resource_data: t.ref(serverResourceSchema, 'The server that the target would run on.'),
       batch: t.Integer({ minimum: 1, description: 'Its batch, from 1; batches run one after another.' }),
       steps: t.List(
         t.Exactly({
@@ -107,7 +107,7 @@ export const runPlanSchema = t.namedObject('RunPlan', {
     description:
       'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
   }),
-  rollback: t.described(t.refOrNull(rollbackSchema), 'What a rollback would undo; null for other runs.'),
+  rollback: t.refOrNull(rollbackSchema, 'What a rollback would undo; null for other runs.'),
   would_wait: t.Unsafe<ReasonCode | null>({
     type: ['string', 'null'],
     description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',

@@ -75,15 +75,15 @@ export const releaseComparisonSchema = t.namedObject('ReleaseComparison', {
     description:
       'Whether the history was rewritten: the new commit does not contain the live one, which has left its branch (a force-push, or a removed branch). Null if unknown.',
   }),
-  commits: t.described(
-    t.refOrNull(shippedCommitsSchema),
+  commits: t.refOrNull(
+    shippedCommitsSchema,
     'What ships: commits of the new release that the live one does not have. Null if unknown.',
   ),
-  removed_commits: t.described(
-    t.refOrNull(shippedCommitsSchema),
+  removed_commits: t.refOrNull(
+    shippedCommitsSchema,
     'What goes away: commits of the live release that the new one does not have, as in a rollback. Null if unknown.',
   ),
-  files: t.described(t.refOrNull(changedFilesSchema), 'What differs between the two. Null if unknown.'),
+  files: t.refOrNull(changedFilesSchema, 'What differs between the two. Null if unknown.'),
 })
 
 export const actionChangesSchema = t.namedObject('ActionChanges', {

@@ -40,10 +40,10 @@ export const credentialSchema = t.namedObject('Credential', {
   provider_auth_type: t.Text('What it holds: `token`, `key` or `none`.'),
   provider_auth_type_human_readable: t.humanReadable('provider_auth_type'),
   active: t.Flag('Whether it may be used.'),
-  organization: t.described(t.ref(organizationSchema), 'The organization that it belongs to.'),
-  created_by_user: t.described(t.ref(userSchema), 'Who created it.'),
-  last_action: t.described(
-    t.refOrNull(actionSummarySchema),
+  organization: t.ref(organizationSchema, 'The organization that it belongs to.'),
+  created_by_user: t.ref(userSchema, 'Who created it.'),
+  last_action: t.refOrNull(
+    actionSummarySchema,
     'The newest action that used it for its source, an SSH connection or a delivery; null without one, or when it is not visible to you.',
   ),
   ...t.timestamps,
@@ -72,18 +72,18 @@ export const applicationSchema = t.namedObject('Application', {
   deployments_keep: t.Integer('How many releases to keep on each server.'),
   last_deployments: t.Exactly(
     {
-      latest: t.described(
-        t.refOrNull(actionSummarySchema),
+      latest: t.refOrNull(
+        actionSummarySchema,
         'The newest deployment, whatever its status; null without one.',
       ),
-      live: t.described(
-        t.refOrNull(actionSummarySchema),
+      live: t.refOrNull(
+        actionSummarySchema,
         'The newest deployment that any of its servers serves; null without one.',
       ),
     },
     { description: 'Its latest deployments, as far as they are visible to you.' },
   ),
-  credential: t.described(t.refOrNull(credentialSchema), 'Gives access to the repository; null without one.'),
+  credential: t.refOrNull(credentialSchema, 'Gives access to the repository; null without one.'),
   ...t.timestamps,
 })
 export type Application = t.Static<typeof applicationSchema>
@@ -102,10 +102,10 @@ export type ActionResource = t.Static<typeof actionResourceSchema>
 const listItem = {
   ...summaryFields,
   trigger_comment: t.TextOrNull('The reason that was given for the run; null without one.'),
-  resource: t.described(t.ref(actionResourceSchema), 'What the pipeline of the action runs on.'),
-  organization: t.described(t.ref(organizationSchema), 'The organization that it belongs to.'),
-  project: t.described(t.ref(projectSchema), 'The project that it belongs to.'),
-  environment: t.described(t.ref(environmentSchema), 'The environment that it runs in.'),
+  resource: t.ref(actionResourceSchema, 'What the pipeline of the action runs on.'),
+  organization: t.ref(organizationSchema, 'The organization that it belongs to.'),
+  project: t.ref(projectSchema, 'The project that it belongs to.'),
+  environment: t.ref(environmentSchema, 'The environment that it runs in.'),
 }
 
 export const actionListItemSchema = t.namedObject('ActionListItem', {
@@ -145,22 +145,13 @@ export const actionSchema = t.namedObject('Action', {
   ...listItem,
   pipeline_id: t.idOf('pipeline'),
   retry_of: t.idOrNullOf('action that this one retries', 'null unless it is a retry'),
-  parent: t.described(
-    t.refOrNull(actionRefSchema),
-    'The action after which this one runs; null without one.',
-  ),
+  parent: t.refOrNull(actionRefSchema, 'The action after which this one runs; null without one.'),
   children: t.List(t.ref(actionRefSchema), 'The actions that run after this one.'),
-  triggered_by_user: t.described(t.refOrNull(userSchema), 'The user who started it; null for hooks.'),
+  triggered_by_user: t.refOrNull(userSchema, 'The user who started it; null for hooks.'),
   hook_requests: t.Exactly(
     {
-      incoming: t.described(
-        t.refOrNull(hookRequestSchema),
-        'The call that started the action; null without one.',
-      ),
-      outgoing: t.described(
-        t.refOrNull(hookRequestSchema),
-        'The newest delivery about the action; null without one.',
-      ),
+      incoming: t.refOrNull(hookRequestSchema, 'The call that started the action; null without one.'),
+      outgoing: t.refOrNull(hookRequestSchema, 'The newest delivery about the action; null without one.'),
     },
     { description: 'The first call and the last delivery of the action.' },
   ),

@@ -83,12 +83,12 @@ export const targetSchema = t.namedObject('Target', {
   resource_id: t.described(t.Id, 'The id of the server that the target runs on.'),
   ...statusFields,
   total_steps: t.Integer('The number of steps.'),
-  current_step: t.described(
-    t.refOrNull(stepSchema),
+  current_step: t.refOrNull(
+    stepSchema,
     'The step that runs, otherwise the last one that ran; null when none has run.',
   ),
   steps: t.List(t.ref(stepSchema), 'Its steps, in execution order.'),
-  resource_data: t.described(t.ref(serverResourceSchema), 'The server that the target runs on.'),
+  resource_data: t.ref(serverResourceSchema, 'The server that the target runs on.'),
   ...times,
 })
 export type Target = t.Static<typeof targetSchema>
@@ -129,14 +129,11 @@ export const actionDataSchema = t.namedObject('ActionData', {
   release_name: t.TextOrNull(
     'The name of the release; null before the source is resolved, and for other operations than `deploy`.',
   ),
-  commit: t.described(
-    t.refOrNull(commitSchema),
+  commit: t.refOrNull(
+    commitSchema,
     'The deployed commit; null before the source is resolved, and for other operations than `deploy`.',
   ),
-  deployment: t.described(
-    t.refOrNull(deploymentSchema),
-    'What was requested; null for other operations than `deploy`.',
-  ),
+  deployment: t.refOrNull(deploymentSchema, 'What was requested; null for other operations than `deploy`.'),
 })
 
 export const triggeredFromSchema = t.namedObject('TriggeredFrom', {
@@ -161,10 +158,10 @@ export const summaryFields = {
   ...statusFields,
   ...typeFields,
   url_web_permalink: permalinkField,
-  action_data: t.described(t.ref(actionDataSchema), 'What a deploy deploys.'),
-  triggered_from: t.described(t.ref(triggeredFromSchema), 'Who or what started the action.'),
+  action_data: t.ref(actionDataSchema, 'What a deploy deploys.'),
+  triggered_from: t.ref(triggeredFromSchema, 'Who or what started the action.'),
   summary: t.Exactly(
-    { targets: t.described(t.ref(targetSummarySchema), 'How many targets are in which state.') },
+    { targets: t.ref(targetSummarySchema, 'How many targets are in which state.') },
     { description: 'The progress of the action.' },
   ),
   targets: t.List(t.ref(targetSchema), 'One per server that the action runs on.'),

@@ -159,7 +159,7 @@ export const incomingHookBody = t.Exactly({
           maxItems: 100,
           description: 'The values that it reads from the payload, for steps and templates.',
         }),
-        signature: t.described(t.ref(signatureSchema), 'How calls are signed. Default: scheme `body`.'),
+        signature: t.ref(signatureSchema, 'How calls are signed. Default: scheme `body`.'),
         rate_limit: rateLimit,
       }),
       { description: 'How the hook reads calls.' },
@@ -237,8 +237,8 @@ export type HookRequestTemplate = t.Static<typeof requestSchema>
 
 const requests = t.Exactly(
   {
-    create: t.described(t.ref(requestSchema), 'Sent until all required values are captured.'),
-    update: t.described(t.ref(requestSchema), 'Sent from then on. May contain `captured.<name>`.'),
+    create: t.ref(requestSchema, 'Sent until all required values are captured.'),
+    update: t.ref(requestSchema, 'Sent from then on. May contain `captured.<name>`.'),
     update_after_create: t.Optional(
       t.Flag({
         default: false,
@@ -282,8 +282,8 @@ export const outgoingHookBody = t.Exactly({
               'Values of 2xx answers, at most 4 KiB each, for later requests of the same action and hook. At most 256 KiB of an answer are read.',
           }),
           requests: requests,
-          preset: t.described(
-            t.ref(presetSchema),
+          preset: t.ref(
+            presetSchema,
             'The requests to a service that Gantry knows, instead of your own: excludes `target_url` and everything else of the request.',
           ),
           timeout_seconds: t.Integer({
@@ -384,10 +384,7 @@ export const hookSchema = t.namedObject('Hook', {
   trigger_when: t.AnyObject('When it acts, as for creating a hook of its type.'),
   disabled_at: t.TimeOrNull('When Gantry disabled it because deliveries failed; null otherwise.'),
   disabled_reason: t.TextOrNull('Why Gantry disabled it; null otherwise.'),
-  health: t.described(
-    t.refOrNull(hookHealthSchema),
-    'How its deliveries are doing; null for incoming hooks.',
-  ),
+  health: t.refOrNull(hookHealthSchema, 'How its deliveries are doing; null for incoming hooks.'),
   paused_until: t.TimeOrNull(
     'Until when nothing is sent: the service that it notifies has reached its rate limit, or attempts failed. Null otherwise.',
   ),
@@ -405,7 +402,7 @@ export const hookSchema = t.namedObject('Hook', {
   ),
   project_id: t.idOf('project'),
   environment_id: t.idOf('environment'),
-  created_by_user: t.described(t.ref(userSchema), 'Who created the hook.'),
+  created_by_user: t.ref(userSchema, 'Who created the hook.'),
   ...t.timestamps,
 })
 export type Hook = t.Static<typeof hookSchema>

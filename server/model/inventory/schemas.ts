@@ -22,7 +22,7 @@ export const organizationSchema = t.namedObject('Organization', {
   name: t.Text('The name of the organization.'),
   url_slug: t.Text('Unique, derived from the name at creation.'),
   resource_summary: resourceSummary('organization'),
-  owner: t.described(t.ref(userSchema), 'One of its owners.'),
+  owner: t.ref(userSchema, 'One of its owners.'),
   ...t.timestamps,
 })
 export type Organization = t.Static<typeof organizationSchema>
@@ -37,8 +37,8 @@ export const projectSchema = t.namedObject('Project', {
     t.Exactly({ name: t.Text('The login name of an account.') }),
     'The accounts that Gantry logs in as on the servers of the project.',
   ),
-  organization: t.described(t.ref(organizationSchema), 'The organization that the project belongs to.'),
-  created_by_user: t.described(t.ref(userSchema), 'Who created the project.'),
+  organization: t.ref(organizationSchema, 'The organization that the project belongs to.'),
+  created_by_user: t.ref(userSchema, 'Who created the project.'),
   used_credits: usedCredits,
   ...t.timestamps,
 })
@@ -57,7 +57,7 @@ export const environmentSchema = t.namedObject('Environment', {
   resource_summary: resourceSummary('environment'),
   ...t.timestamps,
   archived_at: t.TimeOrNull('When it was archived; null unless it is. Nothing runs while archived.'),
-  project: t.described(t.ref(projectSchema), 'The project that the environment belongs to.'),
+  project: t.ref(projectSchema, 'The project that the environment belongs to.'),
 })
 export type Environment = t.Static<typeof environmentSchema>
 

@@ -187,7 +187,7 @@ export const pipelineSchema = t.namedObject('Pipeline', {
   ),
   run_after: t.List(t.Id, 'The ids of the pipelines after whose runs it runs as a child.'),
   steps: t.List(t.ref(pipelineStepSchema), 'In execution order.'),
-  created_by_user: t.described(t.ref(userSchema), 'Who created the pipeline.'),
+  created_by_user: t.ref(userSchema, 'Who created the pipeline.'),
   ...t.timestamps,
 })
 export type Pipeline = t.Static<typeof pipelineSchema>

@@ -20,13 +20,15 @@ export function named<Schema extends TSchema>(name: string, schema: Schema): Sch
 }
 
 /** Refers to a named schema instead of repeating it. */
-export function ref<Schema extends TSchema & { $id: string }>(schema: Schema) {
-  return Type.Unsafe<Static<Schema>>({ $ref: `${schema.$id}#` })
+export function ref<Schema extends TSchema & { $id: string }>(schema: Schema, description?: string) {
+  const reference = Type.Unsafe<Static<Schema>>({ $ref: `${schema.$id}#` })
+  return description === undefined ? reference : described(reference, description)
 }
 
 /** Refers to a named schema, or null. */
-export function refOrNull<Schema extends TSchema & { $id: string }>(schema: Schema) {
-  return Type.Unsafe<Static<Schema> | null>({ anyOf: [{ $ref: `${schema.$id}#` }, { type: 'null' }] })
+export function refOrNull<Schema extends TSchema & { $id: string }>(schema: Schema, description?: string) {
+  const anyOf = [{ $ref: `${schema.$id}#` }, { type: 'null' }]
+  return Type.Unsafe<Static<Schema> | null>({ anyOf, ...(description !== undefined && { description }) })
 }
 
 /** The same schema with a description, which the OpenAPI document requires of every field. */

@@ -87,7 +87,7 @@ const headers = t.Object({
 function events(...data: (t.TSchema & { $id: string })[]) {
   return {
     description: 'Server-sent events; the data of each is one of these, as one line of JSON',
-    content: { [EVENT_STREAM]: { schema: { anyOf: data.map(t.ref) } } },
+    content: { [EVENT_STREAM]: { schema: { anyOf: data.map((schema) => t.ref(schema)) } } },
   }
 }
 
