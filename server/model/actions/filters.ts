@@ -5,42 +5,25 @@ import { invalid } from '#platform/http/errors.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { OPERATIONS, RESOURCE_TYPES, STATUSES, TRIGGER_TYPES } from '#platform/vocabulary.ts'
 
-/** Which actions a list shows; an array means "any of", an absent field means all. */
-export type ActionFilters = {
-  organization_id?: number[]
-  project_id?: number[]
-  environment_id?: number[]
-  pipeline_id?: number[]
-  resource_type?: string[]
-  resource_id?: number[]
-  status?: Status[]
-  type?: string[]
-  trigger_type?: string[]
-  hook_id?: string[]
-  /** Who started it. */
-  user_id?: number[]
-  created_after?: string
-  created_before?: string
-}
-
-type Parser = { description: string; parse(text: string): unknown }
+type Parser<Value> = { description: string; parse(text: string): Value }
 
 class FilterError extends Error {}
 
-const idsOf = (what: string): Parser => ({ description: `Ids of ${what}, comma-separated.`, parse: parseIds })
+const idsOf = (what: string) => ({ description: `Ids of ${what}, comma-separated.`, parse: parseIds })
 
-const FILTERS: Record<string, Parser> = {
+const FILTERS = {
   organization_id: idsOf('organizations'),
   project_id: idsOf('projects'),
   environment_id: idsOf('environments'),
   pipeline_id: idsOf('pipelines'),
   resource_type: anyOf(Object.keys(RESOURCE_TYPES)),
   resource_id: idsOf('applications or servers'),
-  status: anyOf(Object.keys(STATUSES)),
+  status: anyOf(Object.keys(STATUSES) as Status[]),
   type: anyOf(Object.keys(OPERATIONS)),
   operation: { ...anyOf(Object.keys(OPERATIONS)), description: 'The same as `filter[type]`.' },
-  trigger_type: anyOf(TRIGGER_TYPES),
+  trigger_type: anyOf<string>(TRIGGER_TYPES),
   hook_id: { description: 'UUIDs of hooks, comma-separated.', parse: parseUuids },
+  /** Who started it. */
   user_id: {
     description:
       'Ids of users, comma-separated: runs that they started, retried, rolled back, or replayed a call for.',
@@ -49,6 +32,11 @@ const FILTERS: Record<string, Parser> = {
   created_after: { description: 'Created at this ISO 8601 time or later.', parse: parseTime },
   created_before: { description: 'Created before this ISO 8601 time.', parse: parseTime },
 }
+
+type Filters = { [Name in keyof typeof FILTERS]?: ReturnType<(typeof FILTERS)[Name]['parse']> }
+
+/** Which actions a list shows; an array means "any of", an absent field means all. */
+export type ActionFilters = Omit<Filters, 'operation'>
 
 /** The query parameters `filter[…]`, for validation (unknown ones are rejected) and for the reference. */
 export const filterQuery = Object.fromEntries(
@@ -73,7 +61,7 @@ export function filtersOf(query: Record<string, unknown>): ActionFilters {
     }
   }
   if (Object.keys(errors).length > 0) throw invalid(errors)
-  const { operation, ...known } = filters as ActionFilters & { operation?: string[] }
+  const { operation, ...known } = filters as Filters
   if (operation) known.type = known.type ? known.type.filter((type) => operation.includes(type)) : operation
   return known
 }
@@ -108,11 +96,11 @@ function parseUuids(text: string): string[] {
   return parts
 }
 
-function anyOf(known: readonly string[]): Parser {
+function anyOf<Word extends string>(known: readonly Word[]): Parser<Word[]> {
   return {
     description: `Any of ${known.join(', ')}; comma-separated.`,
     parse(text) {
-      const parts = split(text)
+      const parts = split(text) as Word[]
       if (!parts.every((part) => known.includes(part)))
         throw new FilterError(`must be any of: ${known.join(', ')}`)
       return parts
