@@ -24,6 +24,11 @@ const conditionResult = {
   reason: t.TextOrNull('Why the call does not meet it, as a sentence; null when it does.'),
 }
 
+const source = t.Exactly({
+  source_type: t.Text('`branch`, `tag` or `commit`.'),
+  source_ref: t.Text('The name of the branch or tag, or the commit hash.'),
+})
+
 export const dryRunSchema = t.namedObject('DryRun', {
   verdict: t.Text('The outcome of a correctly signed call with this payload.'),
   message: t.Text('The verdict as a sentence.'),
@@ -42,15 +47,10 @@ export const dryRunSchema = t.namedObject('DryRun', {
   variables: t.AnyObjectOrNull(
     'The variables that the hook reads from the payload, by name; null when nothing would run.',
   ),
-  source: t.Unsafe<{ source_type: string; source_ref: string } | null>({
+  source: t.Unsafe<t.Static<typeof source> | null>({
+    ...source,
     type: ['object', 'null'],
     description: 'What a deploy would use; null for other operations, and when nothing would run.',
-    additionalProperties: false,
-    required: ['source_type', 'source_ref'],
-    properties: {
-      source_type: { type: 'string', description: '`branch`, `tag` or `commit`.' },
-      source_ref: { type: 'string', description: 'The name of the branch or tag, or the commit hash.' },
-    },
   }),
   targets: t.List(
     t.Exactly({
@@ -68,8 +68,8 @@ export const dryRunSchema = t.namedObject('DryRun', {
     }),
     'One per server that the run would use; empty when nothing would run.',
   ),
-  signed_call: t.described(
-    t.refOrNull(signedCallSchema),
+  signed_call: t.refOrNull(
+    signedCallSchema,
     'The call as its sender would sign it; null unless you asked for it with `sign`.',
   ),
 })

@@ -1,4 +1,5 @@
 // What an answer says about the rate limit of its sender. Pure.
+import { readObject } from '#model/hooks/presets/read-answer.ts'
 import { MAX_RETRY_AFTER_MS, readRetryAfter } from './retry-schedule.ts'
 
 type Answer = { status: number; headers: Record<string, string | string[]>; body: Buffer }
@@ -29,7 +30,7 @@ export function readLimit(answer: Answer, now: Date): RateLimit | null {
   // A reset belongs to the request only when nothing remains: a secondary limit says when it ends, or nothing.
   const named = [
     readRetryAfter(one(answer.headers, 'retry-after'), now),
-    readSeconds(body?.retry_after),
+    readSeconds(body.retry_after),
     isExhausted || allowance?.remaining === null ? msUntil(allowance.until, now) : null,
   ]
   const ms = Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ...named.map((value) => value ?? 0)))
@@ -57,31 +58,27 @@ export function readAllowance(
 
 function isRefused(
   { status, headers, body: bytes }: Answer,
-  body: Record<string, unknown> | null,
+  body: Record<string, unknown>,
   isExhausted: boolean,
 ): boolean {
   if (status === 429) return true
   // Slack refuses with 200 as well.
-  if (status === 200) return body?.ok === false && /^rate_?limited$/.test(String(body.error))
+  if (status === 200) return body.ok === false && /^rate_?limited$/.test(String(body.error))
   if (status !== 403) return false
   return headers['retry-after'] !== undefined || isExhausted || MESSAGE.test(beginning(bytes))
 }
 
-function reasonOf({ body: bytes }: Answer, body: Record<string, unknown> | null): RateLimit['reason'] {
-  if (body?.global === true) return 'global rate limit'
+function reasonOf({ body: bytes }: Answer, body: Record<string, unknown>): RateLimit['reason'] {
+  if (body.global === true) return 'global rate limit'
   return SECONDARY.test(beginning(bytes)) ? 'secondary rate limit' : 'rate limit'
 }
 
 const beginning = (body: Buffer) => body.toString('latin1', 0, READ_BYTES)
 
 /** Only answers that may be about a limit are parsed, and only objects. */
-function readBody({ status, body }: Answer): Record<string, unknown> | null {
-  if (![200, 403, 429].includes(status) || body.length > READ_BYTES || body[0] !== 0x7b) return null
-  try {
-    return JSON.parse(body.toString())
-  } catch {
-    return null
-  }
+function readBody({ status, body }: Answer): ReturnType<typeof readObject> {
+  const isRead = [200, 403, 429].includes(status) && body.length <= READ_BYTES && body[0] === 0x7b
+  return isRead ? readObject(body) : {}
 }
 
 function one(headers: Answer['headers'], name: string): string | null {

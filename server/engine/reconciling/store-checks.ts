@@ -63,17 +63,10 @@ export function repair(
   return db.transaction().execute(async (trx) => {
     const { hookId, eventId } = check
     // In the order in which attempts are stored: the delivery first.
-    const delivery = await trx
-      .selectFrom('deliveries as d')
-      .innerJoin('hooks as h', 'h.id', 'd.hook_id')
-      .select('d.state')
-      .where('d.hook_id', '=', hookId)
-      .where('d.event_id', '=', eventId)
-      .where('h.active', '=', true)
-      .where('h.deleted_at', 'is', null)
-      .forUpdate('d')
-      .executeTakeFirst()
-    const mayRepair = delivery?.state === 'delivered'
+    const { rows: deliveries } = await sql<{ state: string }>`
+      select d.state from deliveries d join hooks h on h.id = d.hook_id and h.active and h.deleted_at is null
+      where d.hook_id = ${hookId} and d.event_id = ${eventId} for update of d`.execute(trx)
+    const mayRepair = deliveries[0]?.state === 'delivered'
     const { rows } = await sql`
       update status_checks set leased_until = null, due_at = null, checks = checks + 1,
         repairs = repairs + ${mayRepair ? 1 : 0}::int, remote_state = 'not_checked', remote_status = ${shown.status},

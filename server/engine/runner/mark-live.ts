@@ -104,14 +104,9 @@ async function isStored(
 }
 
 async function storeBefore(trx: Transaction, { targetId }: Run, before: LiveBefore): Promise<void> {
-  await trx
-    .updateTable('targets')
-    .set({ live_before: JSON.stringify(before) })
-    .where('id', '=', targetId)
-    .where(
-      sql<boolean>`(live_before is null or live_before ->> 'release' is distinct from ${before.release})`,
-    )
-    .execute()
+  await sql`
+    update targets set live_before = ${JSON.stringify(before)} where id = ${targetId}
+      and (live_before is null or live_before ->> 'release' is distinct from ${before.release})`.execute(trx)
 }
 
 /** Which action made it live on this server, if Gantry knows. */

@@ -60,27 +60,18 @@ export async function recordRelease(
 
 /** As the last list showed it. */
 export async function countOnDisk(db: Database, { applicationId, serverId }: Disk): Promise<number> {
-  const { count } = await db
-    .selectFrom('releases_on_disk')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('application_id', '=', applicationId)
-    .where('server_id', '=', serverId)
-    .where('on_disk', '=', true)
-    .executeTakeFirstOrThrow()
-  return Number(count)
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from releases_on_disk
+    where application_id = ${applicationId} and server_id = ${serverId} and on_disk`.execute(db)
+  return rows[0]!.count
 }
 
 /** Newest first. */
 export async function findUnmeasured(db: Database, { applicationId, serverId }: Disk): Promise<string[]> {
-  const rows = await db
-    .selectFrom('releases_on_disk')
-    .select('release_name')
-    .where('application_id', '=', applicationId)
-    .where('server_id', '=', serverId)
-    .where('on_disk', '=', true)
-    .where('size_bytes', 'is', null)
-    .orderBy('release_name', 'desc')
-    .execute()
+  const { rows } = await sql<{ release_name: string }>`
+    select release_name from releases_on_disk
+    where application_id = ${applicationId} and server_id = ${serverId} and on_disk and size_bytes is null
+    order by release_name desc`.execute(db)
   return rows.map((row) => row.release_name)
 }
 

@@ -1,4 +1,5 @@
 // A commit status as a preset has sent it, and how the other side names it. Pure.
+import { readObject } from './presets/read-answer.ts'
 
 /** Presets that set the status of a commit, which can be read back. */
 export const STATUS_KINDS = ['github_status', 'gitlab_status', 'gitea_status'] as const
@@ -37,15 +38,6 @@ export function readSentStatus(
   const address = url.origin + url.pathname
   if (!isText(state, 64) || !isText(context, MAX_CONTEXT) || !isText(link, MAX_LINK)) return null
   return address.length > MAX_URL ? null : { kind, url: address, context, state, link }
-}
-
-function readObject(body: Buffer | null): Record<string, unknown> {
-  try {
-    const value = JSON.parse(body?.toString() ?? '{}')
-    return typeof value === 'object' && value !== null ? value : {}
-  } catch {
-    return {}
-  }
 }
 
 /** PostgreSQL stores neither NUL nor lone surrogates. */

@@ -21,17 +21,9 @@ export type Schema = {
   pattern?: string
   /** The pattern in words. */
   'x-hint'?: string
-  minimum?: number
-  maximum?: number
-  minLength?: number
-  maxLength?: number
-  minItems?: number
-  maxItems?: number
-  minProperties?: number
-  maxProperties?: number
   uniqueItems?: boolean
   deprecated?: boolean
-}
+} & Partial<Record<`${'min' | 'max'}${'imum' | 'Length' | 'Items' | 'Properties'}`, number>>
 
 export type Reference = ReturnType<typeof readDocument>
 export type Operation = ReturnType<typeof readOperation>

@@ -1,10 +1,6 @@
 /** Text that is safe between tags and in quoted attributes. */
 export function html(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;')
+  return plain(text).replaceAll('"', '&quot;')
 }
 
 /** Paragraphs, separated by empty lines. */

@@ -15,12 +15,8 @@ export async function removeSurplusRuns(
   throttle: Throttle,
 ): Promise<number> {
   if (number === null) return 0
-  const pipelines = await db
-    .selectFrom('pipelines')
-    .select('id')
-    .where('environment_id', '=', environmentId)
-    .orderBy('id', 'desc')
-    .execute()
+  const { rows: pipelines } = await sql<{ id: number }>`
+    select id from pipelines where environment_id = ${environmentId} order by id desc`.execute(db)
   return repeatWalk(async () => {
     const outcome = { removed: 0, kept: 0 }
     for (const { id: pipelineId } of pipelines) {

@@ -138,7 +138,8 @@ function plain(text: string): string {
 
 type Json = Record<string, unknown>
 
-function readObject(body: Buffer | string): Json {
+/** A body that should be a JSON object; empty when it is not. */
+export function readObject(body: Buffer | string | null): Json {
   try {
     return Object(JSON.parse(String(body))) as Json
   } catch {
