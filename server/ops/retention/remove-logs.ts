@@ -20,13 +20,10 @@ export async function removeOldLogs(
   let unended: number | null = null
   while (!throttle.isOver()) {
     const rows = await nextRuns(db, environmentId, logs_days, from)
-    const old = rows.filter((row) => row.is_old)
+    const old = rows.filter((row) => row.is_old).map((row) => row.id)
     unended ??= rows.find((row) => !row.is_old && row.may_be_old)?.id ?? null
     const end = rows.find((row) => !row.may_be_old)
-    removed += await removeLogsOf(
-      db,
-      old.map((row) => row.id),
-    )
+    removed += await removeLogsOf(db, old)
     const last = rows.at(-1)
     from = end?.id ?? (last ? last.id + 1 : from)
     await saveProgress(db, environmentId, unended ?? from)

@@ -12,11 +12,15 @@ export type Outcome = { removed: number; kept: number }
  * Walks until nothing is left to remove: a run that another one names as its parent or as the run that it retries can only
  * go after that one. Returns how many were removed.
  */
-export async function repeatWalk(walk: () => Promise<Outcome>, isOver: () => boolean): Promise<number> {
+export async function repeatWalk(
+  walk: (outcome: Outcome) => Promise<void>,
+  isOver: () => boolean,
+): Promise<number> {
   for (let total = 0; ; ) {
-    const { removed, kept } = await walk()
-    total += removed
-    if (removed === 0 || kept === 0 || isOver()) return total
+    const outcome = { removed: 0, kept: 0 }
+    await walk(outcome)
+    total += outcome.removed
+    if (outcome.removed === 0 || outcome.kept === 0 || isOver()) return total
   }
 }
 
@@ -26,8 +30,15 @@ export async function repeatWalk(walk: () => Promise<Outcome>, isOver: () => boo
  */
 export const isFinal = sql`a.completed_at < (select least(until, now() - interval '1 hour') from counted_runs)`
 
-/** Removes those of the runs that nothing needs; returns how many. */
-export async function removeUnlessNeeded(db: Database, ids: number[]): Promise<number> {
+/** Removes those of the runs that nothing needs, and counts them; returns how many were removed. */
+export async function removeUnlessNeeded(db: Database, ids: number[], outcome: Outcome): Promise<number> {
+  const removed = await removeSome(db, ids)
+  outcome.removed += removed
+  outcome.kept += ids.length - removed
+  return removed
+}
+
+async function removeSome(db: Database, ids: number[]): Promise<number> {
   const removable = await findRemovable(db, ids)
   if (removable.length === 0) return 0
   // Before and apart from the rest: logs may be large, and the transaction should be short.

@@ -18,7 +18,7 @@ export function removeOldRuns(
   throttle: Throttle,
 ): Promise<number> {
   const limited = policies.filter(({ retention }) => retention.runs_days !== null)
-  return repeatWalk(() => removeFrom(db, limited, throttle), throttle.isOver)
+  return repeatWalk((outcome) => removeFrom(db, limited, throttle, outcome), throttle.isOver)
 }
 
 /** From the oldest on; an environment is done at its first run that was created too recently. */
@@ -26,8 +26,8 @@ async function removeFrom(
   db: Database,
   policies: readonly EnvironmentPolicy[],
   throttle: Throttle,
-): Promise<Outcome> {
-  const outcome = { removed: 0, kept: 0 }
+  outcome: Outcome,
+): Promise<void> {
   let open = policies
   for (let after = 0; open.length > 0 && !throttle.isOver(); ) {
     const rows = await nextRuns(db, open, after)
@@ -36,16 +36,12 @@ async function removeFrom(
     after = first.window_end
     const old = rows.filter((row) => row.is_old).map((row) => row.id)
     for (let at = 0; at < old.length && !throttle.isOver(); at += RUNS_AT_ONCE) {
-      const batch = old.slice(at, at + RUNS_AT_ONCE)
-      const removed = await removeUnlessNeeded(db, batch)
-      outcome.removed += removed
-      outcome.kept += batch.length - removed
+      const removed = await removeUnlessNeeded(db, old.slice(at, at + RUNS_AT_ONCE), outcome)
       if (removed > 0) await throttle.pause()
     }
     const done = new Set(rows.filter((row) => !row.may_be_old).map((row) => row.environment_id))
     open = open.filter(({ environmentId }) => !done.has(environmentId))
   }
-  return outcome
 }
 
 type Row = { id: number; environment_id: number; is_old: boolean; may_be_old: boolean; window_end: number }

@@ -17,18 +17,12 @@ export async function removeSurplusRuns(
   if (number === null) return 0
   const { rows: pipelines } = await sql<{ id: number }>`
     select id from pipelines where environment_id = ${environmentId} order by id desc`.execute(db)
-  return repeatWalk(async () => {
-    const outcome = { removed: 0, kept: 0 }
+  return repeatWalk(async (outcome) => {
     for (const { id: pipelineId } of pipelines) {
       const oldestKept = await oldestOfNewest(db, pipelineId, number)
       if (oldestKept === null) continue
-      for (const status of ENDED) {
-        const { removed, kept } = await removeFrom(db, { pipelineId, status, oldestKept }, throttle)
-        outcome.removed += removed
-        outcome.kept += kept
-      }
+      for (const status of ENDED) await removeFrom(db, { pipelineId, status, oldestKept }, throttle, outcome)
     }
-    return outcome
   }, throttle.isOver)
 }
 
@@ -46,19 +40,15 @@ async function oldestOfNewest(db: Database, pipelineId: number, count: number): 
 type Walk = { pipelineId: number; status: (typeof ENDED)[number]; oldestKept: number }
 
 /** From the oldest on. */
-async function removeFrom(db: Database, walk: Walk, throttle: Throttle): Promise<Outcome> {
-  const outcome = { removed: 0, kept: 0 }
+async function removeFrom(db: Database, walk: Walk, throttle: Throttle, outcome: Outcome): Promise<void> {
   for (let after = 0; !throttle.isOver(); ) {
     const rows = await nextRuns(db, walk, after)
     const settled = rows.filter((row) => row.is_final).map((row) => row.id)
-    const removed = await removeUnlessNeeded(db, settled)
-    outcome.removed += removed
-    outcome.kept += settled.length - removed
+    const removed = await removeUnlessNeeded(db, settled, outcome)
     if (rows.length < RUNS_AT_ONCE) break
     after = rows.at(-1)!.id
     if (removed > 0) await throttle.pause()
   }
-  return outcome
 }
 
 /** Only the index of pipeline and status provides this order (see model/actions/partition.ts). */
