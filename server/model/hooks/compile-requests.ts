@@ -46,10 +46,8 @@ export function compileRequests(hook: {
 }): { kind: 'compiled'; requests: CompiledRequests } | { kind: 'invalid'; errors: ErrorsByField } {
   const { capture = [], requests, request_method = 'POST' } = hook.settings
   const names = templateNames()
-  const capturedNames = withCaptured(
-    names,
-    capture.map(({ name }) => name),
-  )
+  const captured = capture.map(({ name }) => name)
+  const capturedNames = withCaptured(names, captured)
   const hidden = capture.filter((one) => one.hidden).map(({ name }) => `captured.${name}`)
   const secrets = hidden.length > 0 ? [...hidden, 'captured.*'] : []
   const only = { ...hook.settings, method: request_method, target_url: hook.target_url }

@@ -24,11 +24,10 @@ const headerName = (more: object = {}) =>
     ...more,
   })
 
+const flag = (standard: boolean, description: string) => t.Flag({ default: standard, description })
+
 const name = t.Name(60, 'The name of the hook.')
-const active = t.Flag({
-  default: true,
-  description: 'Whether the hook works: calls to a disabled one get 404, and it sends nothing.',
-})
+const active = flag(true, 'Whether the hook works: calls to a disabled one get 404, and it sends nothing.')
 const actionType = (description: string) => t.Word(Object.keys(OPERATIONS) as Operation[], { description })
 const path = t.Text({
   maxLength: 512,
@@ -54,7 +53,7 @@ const singleCondition = t.optionalFields({
   }),
   exists: t.Flag('Whether there is a value; null counts as none.'),
   accepted_values: values('The same as `one_of`.'),
-  not: t.Flag({ default: false, description: 'Reverses the condition: an absent value meets it, too.' }),
+  not: flag(false, 'Reverses the condition: an absent value meets it, too.'),
 })
 const singleConditionSchema = t.namedObject('HookSingleCondition', singleCondition)
 const conditionSchema = t.namedObject('HookCondition', {
@@ -117,18 +116,11 @@ const signatureSchema = t.namedObject('HookSignature', {
   }),
 })
 
+const calls = (description: string) => t.Integer({ minimum: 1, maximum: 1_000_000, description })
 const rateLimit = t.Exactly(
   {
-    per_second: t.Integer({
-      minimum: 1,
-      maximum: 1_000_000,
-      description: 'Calls per second, on average.',
-    }),
-    burst: t.Integer({
-      minimum: 1,
-      maximum: 1_000_000,
-      description: 'Calls that may come at the same time.',
-    }),
+    per_second: calls('Calls per second, on average.'),
+    burst: calls('Calls that may come at the same time.'),
   },
   { description: 'Calls beyond it get 429. Default: 1000 per second, 2000 at the same time.' },
 )
@@ -136,8 +128,8 @@ const rateLimit = t.Exactly(
 export const incomingHookBody = t.Exactly({
   name,
   ...t.optionalFields({
-    active: active,
-    requires_secret: t.Flag({ default: false, description: 'Whether calls must be signed.' }),
+    active,
+    requires_secret: flag(false, 'Whether calls must be signed.'),
     secret_algorithm: t.Word(ALGORITHMS, {
       default: 'sha256',
       description: 'The hash function of the signature.',
@@ -215,15 +207,11 @@ const captureSchema = t.namedObject('HookCapture', {
     }),
     header: headerName({ description: 'Instead of `path`: the name of a header of the answer.' }),
     type: t.Word(CAPTURED_TYPES, { default: 'string', description: 'What the value must be.' }),
-    required: t.Flag({
-      default: true,
-      description:
-        'Whether an answer without the value is reported (`capture_error`). With `requests`: whether `create` is sent until it is known.',
-    }),
-    hidden: t.Flag({
-      default: false,
-      description: 'Whether it is a secret: encrypted, and masked wherever it is shown.',
-    }),
+    required: flag(
+      true,
+      'Whether an answer without the value is reported (`capture_error`). With `requests`: whether `create` is sent until it is known.',
+    ),
+    hidden: flag(false, 'Whether it is a secret: encrypted, and masked wherever it is shown.'),
   }),
 })
 export type HookCapture = t.Static<typeof captureSchema>
@@ -240,11 +228,10 @@ const requests = t.Exactly(
     create: t.ref(requestSchema, 'Sent until all required values are captured.'),
     update: t.ref(requestSchema, 'Sent from then on. May contain `captured.<name>`.'),
     update_after_create: t.Optional(
-      t.Flag({
-        default: false,
-        description:
-          'Whether the event that was reported by `create` is reported by `update` as well, right after it.',
-      }),
+      flag(
+        false,
+        'Whether the event that was reported by `create` is reported by `update` as well, right after it.',
+      ),
     ),
   },
   {
@@ -256,17 +243,14 @@ const requests = t.Exactly(
 export const outgoingHookBody = t.Exactly({
   name,
   ...t.optionalFields({
-    active: active,
+    active,
     action_type: actionType(
       "The type of actions it notifies about; default: the pipeline's operation. Another one needs `trigger_when.scope` to be `resource`.",
     ),
     target_url: targetUrl(
       'The URL to call. Path, query and fragment may contain templates. With `settings.requests`, that of `create`.',
     ),
-    verify_ssl: t.Flag({
-      default: true,
-      description: 'Whether the certificate of the receiver must be valid.',
-    }),
+    verify_ssl: flag(true, 'Whether the certificate of the receiver must be valid.'),
     credential_id: t.described(
       t.IdOrNull,
       "The credential whose token is `credential.access_token` in templates; null: that of the application. Its token is sent only to its provider's own origins and to that of its `base_url`. Needs `credential:run`.",
@@ -281,7 +265,7 @@ export const outgoingHookBody = t.Exactly({
             description:
               'Values of 2xx answers, at most 4 KiB each, for later requests of the same action and hook. At most 256 KiB of an answer are read.',
           }),
-          requests: requests,
+          requests,
           preset: t.ref(
             presetSchema,
             'The requests to a service that Gantry knows, instead of your own: excludes `target_url` and everything else of the request.',
@@ -304,7 +288,7 @@ export const outgoingHookBody = t.Exactly({
           description:
             'The events that it reports. Default: `action.status_changed`; with a preset, each status once.',
         }),
-        conditions: conditions,
+        conditions,
         scope: t.Word(['pipeline', 'resource'] as const, {
           default: 'pipeline',
           description: 'Whose actions it reports: of its pipeline, or of all pipelines of its resource.',

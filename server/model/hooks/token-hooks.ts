@@ -10,23 +10,11 @@ import { allOriginsOf, outsideOrigins, senderOf, tokensIn } from './token-use.ts
 type Credential = TokenOwner & { id: number; name: string; targets: TokenTargets }
 
 /** An outgoing hook that sends a token: whose, and to where. */
-export type TokenHook = Scope & {
-  id: string
-  name: string
-  pipeline_id: number
-  active: boolean
-  credential: Credential
-  /** Where the token is sent to. */
-  origins: string[]
-  /** Those of them that are not its provider's. */
-  outside: string[]
-}
+export type TokenHook = HookFields & NonNullable<ReturnType<typeof findSentToken<Credential>>>
 
-type Row = Required<Scope> & {
-  id: string
-  name: string
-  pipeline_id: number
-  active: boolean
+type HookFields = Required<Scope> & { id: string; name: string; pipeline_id: number; active: boolean }
+
+type Row = HookFields & {
   target_url: string
   settings: RequestSettings & { timeout_seconds: number }
   own: Credential | null

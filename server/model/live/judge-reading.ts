@@ -22,7 +22,8 @@ export async function judgeReading(db: Database, disk: Disk, reading: LiveReadin
     case 'release': {
       const { name, mark } = reading
       const found = await findRun(db, disk, name, mark)
-      if (!found) return { kind: 'unknown', reason: unmarked(name, mark), releaseName: name }
+      const reason = `\`current\` points to ${name}, ${UNMARKED[mark.kind]}.`
+      if (!found) return { kind: 'unknown', reason, releaseName: name }
       const { targetId, ...release } = found
       return { kind: 'known', release: { ...release, releaseName: name }, targetId }
     }
@@ -35,16 +36,12 @@ const BROKEN = {
   outside: '`current` does not point to a release of this application.',
 }
 
-function unmarked(name: string, mark: Mark): string {
-  switch (mark.kind) {
-    case 'missing':
-      return `\`current\` points to ${name}, which no run has activated.`
-    case 'malformed':
-      return `\`current\` points to ${name}, and the file that names the run that activated it is damaged.`
-    case 'empty':
-    case 'run':
-      return `\`current\` points to ${name}, which no run of this Gantry has activated on this server.`
-  }
+const NOT_OURS = 'which no run of this Gantry has activated on this server'
+const UNMARKED: Record<Mark['kind'], string> = {
+  missing: 'which no run has activated',
+  malformed: 'and the file that names the run that activated it is damaged',
+  empty: NOT_OURS,
+  run: NOT_OURS,
 }
 
 type FoundRun = { targetId: number; actionId: number; commitSha: string | null }
