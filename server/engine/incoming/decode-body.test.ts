@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { decodeBody, encodingOf } from './decode-body.ts'
+import { decodeBody, encodingOf } from './parse-payload.ts'
 
 const MAX = 1000
 const GZIP = { 'content-encoding': 'gzip' }

@@ -5,9 +5,8 @@ import { extractVariables, type Variables } from '#model/payload/extract-variabl
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { RateLimiter } from '#platform/rate-limit.ts'
 import type { CompiledHook } from './compiled-hook.ts'
-import { decodeBody, encodingOf } from './decode-body.ts'
 import type { HookTokens } from './hook-tokens.ts'
-import { parsePayload } from './parse-payload.ts'
+import { decodeBody, encodingOf, parsePayload } from './parse-payload.ts'
 import { contentTypeOf, type Headers, isPing, maskSecrets } from './sender-headers.ts'
 
 /** `body`: the bytes as received. */

@@ -59,12 +59,10 @@ export async function loadCapturedOf(
   })
   const loaded = await loadCaptured(db, box, capturing)
   const captured = new Map(capturing.map(({ delivery }, index) => [delivery.id, loaded[index]!]))
-  const creating = capturing.filter(({ delivery, hook }) => createsWithKey(hook, captured.get(delivery.id)!))
-  for (const id of await findTriedBefore(
-    db,
-    creating.map(({ delivery }) => delivery),
-    captured,
-  ))
+  const creating = capturing.flatMap(({ delivery, hook }) =>
+    createsWithKey(hook, captured.get(delivery.id)!) ? delivery : [],
+  )
+  for (const id of await findTriedBefore(db, creating, captured))
     captured.set(id, { ...captured.get(id)!, mayExist: true })
   return captured
 }

@@ -81,12 +81,8 @@ async function findRollback(
   }
   const to = await findRelease(db, application, name)
   if (to && to.releaseName !== from?.releaseName) return { from, to }
-  const message = await describeUnknownRelease(
-    db,
-    application,
-    from?.releaseName ?? null,
-    to?.releaseName ?? name,
-  )
+  const liveName = from?.releaseName ?? null
+  const message = await describeUnknownRelease(db, application, liveName, to?.releaseName ?? name)
   return { kind: 'invalid', errors: { release_name: [message] } }
 }
 

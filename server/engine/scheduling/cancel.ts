@@ -54,11 +54,8 @@ export function cancelAction(
       pass.moveAction(action, actionState(action.targets))
     await sql`select pg_notify(${CANCEL_CHANNEL}, ${String(actionId)})`.execute(trx)
     // A started target that waits for its worker to come back is ended by any other one.
-    const started = action.targets.filter(({ status }) => status === 'in-progress')
-    await reassignJobs(
-      trx,
-      started.map(({ id }) => id),
-    )
+    const started = action.targets.flatMap(({ status, id }) => (status === 'in-progress' ? id : []))
+    await reassignJobs(trx, started)
     const serverIds = idle.map((target) => target.serverId)
     const affected = { actionIds: [actionId], pipelineIds: [action.pipelineId], serverIds }
     await assignSlots(pass, affected, enqueueTargets)

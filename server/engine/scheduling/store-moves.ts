@@ -80,11 +80,7 @@ async function storeActions(trx: Transaction, at: string, { slotted, actions: mo
       where actions.id = moved.id and actions.id = ${anyId(actions.map(({ id }) => id))}
     )
     ${notifyWatchers(moves.map(({ action }) => action.id))}`.execute(trx)
-  await recordMoves(
-    trx,
-    at,
-    moves.map(({ action, ...move }) => ({ ...move, id: action.id, pipelineId: action.pipelineId })),
-  )
+  await recordMoves(trx, at, moves)
 }
 
 /**
@@ -110,22 +106,19 @@ export async function storeWaiting(
       where p.id = ${anyId(of.pipelineIds)} and p.max_parallel_actions > 0 limit ${of.limit}))
     returning id, pipeline_id as "pipelineId"`.execute(trx)
   const inOrder = rows.sort((one, other) => one.id - other.id)
-  await recordMoves(
-    trx,
-    at,
-    inOrder.map((row) => ({ ...row, ...waiting, previous: 'queued' })),
-  )
+  const moves = inOrder.map((action) => ({ ...waiting, action, previous: 'queued' as const }))
+  await recordMoves(trx, at, moves)
   if (rows.length > 0) await notifyWatchers(inOrder.map(({ id }) => id)).execute(trx)
   noteWaiting(trx, rows.length)
   return rows.length
 }
 
-type ActionMove = State & { id: number; pipelineId: number; previous: Status }
+type ActionMove = State & { action: { id: number; pipelineId: number }; previous: Status }
 
 function recordMoves(trx: Transaction, at: string, moves: readonly ActionMove[]): Promise<void> {
-  const events = moves.map(({ id, pipelineId, previous, status, reason }) => ({
-    action_id: id,
-    pipeline_id: pipelineId,
+  const events = moves.map(({ action, previous, status, reason }) => ({
+    action_id: action.id,
+    pipeline_id: action.pipelineId,
     previous_status: previous,
     status,
     status_reason_code: reason,
