@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { recordAudit } from '#access/audit/record.ts'
 import { deliverAgain } from '#model/events/fan-out.ts'
-import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { Database } from '#platform/database/connect.ts'
 import type { RemoteState } from '#platform/database/tables.ts'
 import type { ClaimedCheck } from './claim-checks.ts'
 
@@ -61,42 +61,29 @@ export function repair(
   shown: { status: string | null; detail: string },
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    const { hookId, eventId } = check
+    const { hookId, eventId, actionId, repairs } = check
+    const { context, state } = check.sent
     // In the order in which attempts are stored: the delivery first.
-    const { rows: deliveries } = await sql<{ state: string }>`
-      select d.state from deliveries d join hooks h on h.id = d.hook_id and h.active and h.deleted_at is null
+    const { rows: deliveries } = await sql<{ state: string; hook: string; organizationId: number }>`
+      select d.state, h.name as hook, p.organization_id as "organizationId"
+      from deliveries d join hooks h on h.id = d.hook_id and h.active and h.deleted_at is null
+      join environments e on e.id = h.environment_id join projects p on p.id = e.project_id
       where d.hook_id = ${hookId} and d.event_id = ${eventId} for update of d`.execute(trx)
-    const mayRepair = deliveries[0]?.state === 'delivered'
+    const delivery = deliveries.find(({ state }) => state === 'delivered')
     const { rows } = await sql`
       update status_checks set leased_until = null, due_at = null, checks = checks + 1,
-        repairs = repairs + ${mayRepair ? 1 : 0}::int, remote_state = 'not_checked', remote_status = ${shown.status},
+        repairs = repairs + ${delivery ? 1 : 0}::int, remote_state = 'not_checked', remote_status = ${shown.status},
         remote_detail = ${shown.detail}, checked_at = now()
       where ${isOwned(check)} returning hook_id`.execute(trx)
-    if (!mayRepair || rows.length === 0) return false
+    if (!delivery || rows.length === 0) return false
     await deliverAgain(trx, check, { dueAt: sql`now()`, askedBy: null })
-    await auditRepair(trx, check, shown)
+    await recordAudit(trx, SERVICE, {
+      organizationId: delivery.organizationId,
+      verb: 'repaired',
+      subject: { type: 'outgoing_hook', id: hookId, name: delivery.hook },
+      before: { action_id: actionId, context, status: shown.status },
+      after: { action_id: actionId, context, status: state, repairs: repairs + 1 },
+    })
     return true
-  })
-}
-
-async function auditRepair(
-  trx: Transaction,
-  { hookId, actionId, sent, repairs }: ClaimedCheck,
-  shown: { status: string | null },
-): Promise<void> {
-  const hook = await trx
-    .selectFrom('hooks as h')
-    .innerJoin('environments as e', 'e.id', 'h.environment_id')
-    .innerJoin('projects as p', 'p.id', 'e.project_id')
-    .select(['h.name', 'p.organization_id'])
-    .where('h.id', '=', hookId)
-    .executeTakeFirstOrThrow()
-  const { context } = sent
-  await recordAudit(trx, SERVICE, {
-    organizationId: hook.organization_id,
-    verb: 'repaired',
-    subject: { type: 'outgoing_hook', id: hookId, name: hook.name },
-    before: { action_id: actionId, context, status: shown.status },
-    after: { action_id: actionId, context, status: sent.state, repairs: repairs + 1 },
   })
 }
