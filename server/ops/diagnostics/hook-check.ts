@@ -14,19 +14,18 @@ export async function checkHooks(db: Database, caller: Caller): Promise<Finding>
   if (hooks.length === 0) return ok('No outgoing hook is failing or was switched off.')
   const describe = (some: typeof hooks, what: string) =>
     `${counted(some.length, 'outgoing hook')} ${some.length === 1 ? 'is' : 'are'} ${what}${namesOf(caller, 'hook:view', some)}.`
-  const findings = [
+  return warnings([
     {
-      hooks: off,
+      about: off,
       message: describe(off, 'switched off because the receiver kept failing'),
       remedy: 'Fix the receiver, then activate the hook again.',
     },
     {
-      hooks: failing,
+      about: failing,
       message: describe(failing, 'failing'),
       remedy: 'The deliveries of a failing hook say what its receiver answers; Gantry keeps trying.',
     },
-  ].filter((finding) => finding.hooks.length > 0)
-  return warnings(findings)
+  ])
 }
 
 /** Longest first. */

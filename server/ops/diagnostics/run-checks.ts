@@ -42,9 +42,11 @@ export function runChecks(
 export const ok = (message: string): Finding => ({ status: 'ok', message, remedy: null })
 export const warning = (message: string, remedy: string): Finding => ({ status: 'warning', message, remedy })
 export const failed = (message: string, remedy: string): Finding => ({ status: 'failed', message, remedy })
-/** Several of them as one. */
-export const warnings = (all: readonly { message: string; remedy: string }[]): Finding =>
-  warning(all.map(({ message }) => message).join(' '), all.map(({ remedy }) => remedy).join(' '))
+/** Those that are about something, as one. */
+export function warnings(all: readonly { about: readonly unknown[]; message: string; remedy: string }[]) {
+  const found = all.filter(({ about }) => about.length > 0)
+  return warning(found.map(({ message }) => message).join(' '), found.map(({ remedy }) => remedy).join(' '))
+}
 
 /** Something that a finding names. */
 export type Named = Scope & { name: string }

@@ -19,20 +19,19 @@ export async function checkTokens({ db, tokenTargets }: TokenCheckDeps, caller: 
   const leaving = hooks.filter((hook) => !isStopped(hook))
   const stopped = hooks.filter(isStopped)
   if (hooks.length === 0) return ok('Hooks send tokens only to the providers of their credentials.')
-  const findings = [
+  return warnings([
     {
-      hooks: leaving,
+      about: leaving,
       message: `${counted(leaving.length, 'hook')} ${sends(leaving)} ${originsOf(caller, leaving)}.`,
       remedy:
         'If this is not intended, set token_targets of the credential, or GANTRY_TOKEN_TARGETS, to provider.',
     },
     {
-      hooks: stopped,
+      about: stopped,
       message: `${counted(stopped.length, 'hook')} may not send tokens to ${originsOf(caller, stopped)}.`,
       remedy: 'Change the URL of what is stopped, or disable the hook.',
     },
-  ].filter((finding) => finding.hooks.length > 0)
-  return warnings(findings)
+  ])
 }
 
 const sends = ({ length }: readonly unknown[]) =>

@@ -6,7 +6,7 @@ import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import { slugify } from '#client/slug.ts'
 import type { Config } from '#platform/config.ts'
 import { generatePassword, hashPassword } from '#platform/crypto/passwords.ts'
-import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { Database } from '#platform/database/connect.ts'
 import { createSample } from './sample.ts'
 import { createSampleRepository } from './sample-repository.ts'
 
@@ -32,7 +32,8 @@ export async function prepareFirstStart(
   return db.transaction().execute(async (trx): Promise<FirstStart> => {
     await sql`set local lock_timeout = '30s'`.execute(trx)
     await sql`select pg_advisory_xact_lock(${FIRST_START_LOCK})`.execute(trx)
-    if (await hasUsers(trx)) return { kind: 'not-the-first' }
+    const user = await trx.selectFrom('users').select('id').limit(1).executeTakeFirst()
+    if (user) return { kind: 'not-the-first' }
     const password = config.adminPassword ?? generatePassword()
     const { id } = await trx
       .insertInto('users')
@@ -60,10 +61,6 @@ export async function prepareFirstStart(
       missingServer: refused ? Object.values(refused).flat().join(' ') : null,
     }
   })
-}
-
-async function hasUsers(trx: Transaction): Promise<boolean> {
-  return (await trx.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined
 }
 
 /**

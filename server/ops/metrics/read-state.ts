@@ -28,10 +28,8 @@ export async function readInstallation(db: Database) {
     newestBackupAt: (await readNewestBackup(db))?.made_at ?? null,
     deliveries: await readDeliveryDepths(db),
     workers: { online: workers.length, draining: workers.filter(({ draining }) => draining).length },
-    /** Targets that no worker can take. */
-    targetsWithoutWorker: await countTargetsWithoutWorker(db),
-    /** Servers, counted once per application, whose live release is not known. */
-    serversLiveUnknown: await countLiveUnknown(db),
+    /** Targets that no worker can take; servers, counted once per application, whose live release is not known. */
+    ...(await readUnplaced(db)),
     retention: await readRetentionTotals(db),
   }
 }
@@ -61,18 +59,13 @@ export async function readDeliveryDepths(db: Database) {
   return { ...rows[0]!, limited: limited.rows }
 }
 
-/** There is an index for these alone. */
-async function countTargetsWithoutWorker(db: Database): Promise<number> {
-  const { rows } = await sql<{ targets: number }>`
-    select count(*) as targets from targets where status_reason_code = 'WAITING_WORKER'`.execute(db)
-  return rows[0]!.targets
-}
-
-async function countLiveUnknown(db: Database): Promise<number> {
-  const { rows } = await sql<{ servers: number }>`
-    select count(*) as servers from unknown_live_releases
-    join application_servers using (application_id, server_id)`.execute(db)
-  return rows[0]!.servers
+/** There is an index for the targets alone. */
+async function readUnplaced(db: Database) {
+  const { rows } = await sql<{ targetsWithoutWorker: number; serversLiveUnknown: number }>`
+    select (select count(*) from targets where status_reason_code = 'WAITING_WORKER') as "targetsWithoutWorker",
+      (select count(*) from unknown_live_releases
+        join application_servers using (application_id, server_id)) as "serversLiveUnknown"`.execute(db)
+  return rows[0]!
 }
 
 /** The state of this process and its machine. */

@@ -102,10 +102,8 @@ function commonErrors(answers: Answer[]): Map<string, string> {
   return new Map(
     [...byStatus].map(([status, all]) => {
       const counted = [...Map.groupBy(all, ({ description }) => description)]
-      const [[description]] = counted.sort(([, one], [, other]) => other.length - one.length) as [
-        [string, unknown],
-      ]
-      return [status, description]
+      const [most] = counted.sort(([, one], [, other]) => other.length - one.length)
+      return [status, most![0]]
     }),
   )
 }

@@ -64,13 +64,7 @@ function renderParameters({ parameters }: Operation, schemas: Reference['schemas
     .map(([location, title]) => {
       const items = parameters
         .filter((one) => one.in === location)
-        .map(({ name, schema, required, description }) =>
-          renderField(
-            { name, schema, required, description, data: ` data-in="${location}"` },
-            schemas,
-            'request',
-          ),
-        )
+        .map((one) => renderField({ ...one, data: ` data-in="${location}"` }, schemas, 'request'))
       return items.length > 0 ? `<h4>${title}</h4><ul class="fields">${items.join('')}</ul>` : ''
     })
     .join('')

@@ -41,12 +41,9 @@ const TYPES: Record<string, string> = {
 async function readStaticFiles(): Promise<ReadonlyMap<string, StaticFile>> {
   const folder = new URL('./browser/', import.meta.url)
   const names = (await readdir(folder)).filter((name) => extname(name) in TYPES)
-  return new Map(
-    await Promise.all(
-      names.map(
-        async (name) =>
-          [name, await toFile(await readFile(new URL(name, folder)), TYPES[extname(name)]!)] as const,
-      ),
-    ),
-  )
+  const files = names.map(async (name) => {
+    const bytes = await readFile(new URL(name, folder))
+    return [name, await toFile(bytes, TYPES[extname(name)]!)] as const
+  })
+  return new Map(await Promise.all(files))
 }

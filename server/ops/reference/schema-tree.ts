@@ -11,13 +11,10 @@ export function renderFields(schema: Schema, schemas: Schemas, direction: Direct
   const target = targetOf(schema, schemas)
   const fields = Object.entries(target.properties ?? {})
   if (fields.length === 0) return renderVariants(target, schemas, direction) ?? renderValue(target)
-  const items = fields.map(([name, field]) =>
-    renderField(
-      { name, schema: field, required: target.required?.includes(name) ?? false },
-      schemas,
-      direction,
-    ),
-  )
+  const items = fields.map(([name, field]) => {
+    const required = target.required?.includes(name) ?? false
+    return renderField({ name, schema: field, required }, schemas, direction)
+  })
   return `<ul class="fields">${items.join('')}${renderOthers(target)}</ul>`
 }
 
