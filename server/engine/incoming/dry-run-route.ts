@@ -20,8 +20,8 @@ const operation = operationsOf('Hook requests')
 
 const { settings, trigger_when } = incomingHookBody.properties
 
-const dryRunBody = t.Exactly({
-  ...t.optionalFields({
+const dryRunBody = t.Exactly(
+  t.optionalFields({
     headers: t.Record(
       t.Text({ maxLength: 256 }),
       t.Text({ maxLength: 8192, description: 'The value of the header.' }),
@@ -47,7 +47,7 @@ const dryRunBody = t.Exactly({
       description: "Sign the given body with the hook's secret, and return the call as `signed_call`.",
     }),
   }),
-})
+)
 
 /** What Node supports and the types do not know yet. */
 const exactJson = JSON as unknown as {

@@ -114,13 +114,9 @@ export function dryRun(
   }
 }
 
-function presentResult({ label, isMet, reason, group }: ConditionResult): DryRun['conditions'][number] {
-  const present = (one: Omit<ConditionResult, 'group'>) => ({
-    condition: one.label,
-    met: one.isMet,
-    reason: one.reason,
-  })
-  return { ...present({ label, isMet, reason }), group: group.map(present) }
+function presentResult(result: ConditionResult): DryRun['conditions'][number] {
+  const present = ({ label, isMet, reason }: ConditionResult) => ({ condition: label, met: isMet, reason })
+  return { ...present(result), group: result.group.map(present) }
 }
 
 function messageOf(verdict: Exclude<PayloadVerdict, { kind: 'accepted' }>): string {

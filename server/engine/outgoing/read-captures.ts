@@ -84,10 +84,7 @@ function use(found: unknown, { type, hidden }: CaptureRule): ReadValue {
   return { kind: 'value', value }
 }
 
-type ReadValue =
-  | { kind: 'value'; value: CapturedValue }
-  | { kind: 'missing'; message: string }
-  | { kind: 'invalid'; message: string }
+type ReadValue = { kind: 'value'; value: CapturedValue } | { kind: 'missing' | 'invalid'; message: string }
 
 const missing = (message: string): ReadValue => ({ kind: 'missing', message })
 const invalid = (message: string): ReadValue => ({ kind: 'invalid', message })

@@ -52,8 +52,7 @@ function some(texts: readonly string[], separator = '; '): string {
   return [...shown, ...(rest > 0 ? [`${rest} more`] : [])].join(separator)
 }
 
-const namesOf = (servers: LiveRelease['servers']) =>
-  some(
-    servers.map(({ name }) => name),
-    ', ',
-  )
+function namesOf(servers: LiveRelease['servers']): string {
+  const names = servers.map(({ name }) => name)
+  return some(names, ', ')
+}

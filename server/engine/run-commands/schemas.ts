@@ -6,49 +6,45 @@ import type { ReasonCode } from '#platform/database/tables.ts'
 import * as t from '#platform/http/schemas.ts'
 
 export const runBody = t.Exactly(
-  {
-    ...t.optionalFields({
-      servers: t.List(t.Id, {
-        minItems: 1,
-        maxItems: 10_000,
-        uniqueItems: true,
-        description: 'Ids of servers of the pipeline. Default: all of them.',
-      }),
-      type: t.Word(
-        ['deploy', 'redeploy', 'rollback'] as const,
-        'Deploy pipelines only. `redeploy` deploys the commit that is live on the servers again, `rollback` returns to the newest release before it, or to `release_name`. Default: `deploy`.',
-      ),
-      release_name: t.Text({
-        minLength: 1,
-        maxLength: 64,
-        description:
-          'For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or the live release of one of them is unknown.',
-      }),
-      rollback_from: t.described(
-        t.Id,
-        'For a rollback: the run to undo, an action of the application. If it is live on none of the servers, nothing is started: 409 `nothing_to_roll_back`. Default: whatever is live.',
-      ),
-      source_type: t.Word(['branch', 'tag', 'commit'] as const, 'For a deploy. Default: `branch`.'),
-      source_ref: t.Text({
-        minLength: 1,
-        maxLength: 1_024,
-        description: "For a deploy. Default: the application's default branch.",
-      }),
-      trigger_comment: t.Text({ maxLength: 255, description: 'The reason for the run.' }),
-      variables: t.Record(
-        t.Text(),
-        t.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'], items: {} }),
-        {
-          maxProperties: 100,
-          description:
-            'Available to the steps as `GANTRY_VAR_<NAME>`. The same rules apply as for names of hook variables; values are limited to 64 KiB.',
-        },
-      ),
+  t.optionalFields({
+    servers: t.List(t.Id, {
+      minItems: 1,
+      maxItems: 10_000,
+      uniqueItems: true,
+      description: 'Ids of servers of the pipeline. Default: all of them.',
     }),
-  },
-  {
-    title: 'RunRequest',
-  },
+    type: t.Word(
+      ['deploy', 'redeploy', 'rollback'] as const,
+      'Deploy pipelines only. `redeploy` deploys the commit that is live on the servers again, `rollback` returns to the newest release before it, or to `release_name`. Default: `deploy`.',
+    ),
+    release_name: t.Text({
+      minLength: 1,
+      maxLength: 64,
+      description:
+        'For a rollback: the release to return to, one that completed before. Default: the newest that is older than the live release, whose run completed and was not reverted. Required when the servers have different live releases, or the live release of one of them is unknown.',
+    }),
+    rollback_from: t.described(
+      t.Id,
+      'For a rollback: the run to undo, an action of the application. If it is live on none of the servers, nothing is started: 409 `nothing_to_roll_back`. Default: whatever is live.',
+    ),
+    source_type: t.Word(['branch', 'tag', 'commit'] as const, 'For a deploy. Default: `branch`.'),
+    source_ref: t.Text({
+      minLength: 1,
+      maxLength: 1_024,
+      description: "For a deploy. Default: the application's default branch.",
+    }),
+    trigger_comment: t.Text({ maxLength: 255, description: 'The reason for the run.' }),
+    variables: t.Record(
+      t.Text(),
+      t.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'], items: {} }),
+      {
+        maxProperties: 100,
+        description:
+          'Available to the steps as `GANTRY_VAR_<NAME>`. The same rules apply as for names of hook variables; values are limited to 64 KiB.',
+      },
+    ),
+  }),
+  { title: 'RunRequest' },
 )
 
 const source = {

@@ -43,14 +43,8 @@ export async function startChildren(trx: Transaction, parentIds: readonly number
   const starts = children.flatMap((child): Start[] => {
     const number = numbers.get(child.pipeline_id)
     if (number === undefined) return []
-    return [
-      {
-        ...NO_DETAILS,
-        ...child,
-        ...startOf(runnable[number]!.definition, number, { waitsForParent: true }),
-        trigger_type: 'pipeline',
-      },
-    ]
+    const start = startOf(runnable[number]!.definition, number, { waitsForParent: true })
+    return [{ ...NO_DETAILS, ...child, ...start, trigger_type: 'pipeline' }]
   })
   const plans = runnable.flatMap(({ plan }, number) => planRows(plan, number))
   const ids = await startActions(trx, starts, plans)

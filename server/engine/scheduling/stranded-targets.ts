@@ -33,8 +33,7 @@ export async function placeWaiting(
 ): Promise<void> {
   const byEnvironment = Map.groupBy(await findStranded(db), (one) => one.environmentId)
   const waiting = await findWaiting(db)
-  for (const { environmentId } of waiting)
-    byEnvironment.set(environmentId, byEnvironment.get(environmentId) ?? [])
+  for (const { environmentId } of waiting) byEnvironment.getOrInsert(environmentId, [])
   for (const [environmentId, stranded] of byEnvironment) {
     const serverIds = waiting.flatMap((one) => (one.environmentId === environmentId ? one.serverIds : []))
     const place = async (trx: Transaction) => {

@@ -104,9 +104,7 @@ const endedActions = new WeakMap<TreeSnapshot, LRUCache<number, LoadedSummary>>(
 
 /** Ends are final: how an ended action is shown changes only with the tree, for example when a server is renamed. */
 function endedActionsOf(tree: TreeSnapshot): LRUCache<number, LoadedSummary> {
-  const cache = endedActions.get(tree) ?? new LRUCache({ max: 2_000 })
-  endedActions.set(tree, cache)
-  return cache
+  return endedActions.getOrInsertComputed(tree, () => new LRUCache({ max: 2_000 }))
 }
 
 /** An action as lists show it, from parts that are already loaded. */

@@ -51,8 +51,7 @@ export async function createActionNotifications(listener: Listener) {
           changed.notify()
         },
       }
-      const ofAction = watches.get(actionId) ?? new Set()
-      watches.set(actionId, ofAction.add(watch))
+      const ofAction = watches.getOrInsertComputed(actionId, () => new Set()).add(watch)
       return {
         take() {
           const taken = { mayHaveMoved, logs: [...logs.values()] }

@@ -16,13 +16,11 @@ export type Visibility = {
 const known = new WeakMap<Caller, Promise<Visibility>>()
 
 export function visibilityOf(tree: Tree, caller: Caller): Promise<Visibility> {
-  let visibility = known.get(caller)
-  if (!visibility) {
-    visibility = loadVisibility(tree, caller)
+  return known.getOrInsertComputed(caller, () => {
+    const visibility = loadVisibility(tree, caller)
     visibility.catch(() => known.delete(caller))
-    known.set(caller, visibility)
-  }
-  return visibility
+    return visibility
+  })
 }
 
 async function loadVisibility(tree: Tree, caller: Caller): Promise<Visibility> {

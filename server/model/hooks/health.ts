@@ -40,12 +40,12 @@ export type HealthRow = {
 
 /** `stored` may outlive the failures of a hook that was switched off meanwhile. */
 export function healthOf(
-  { active, disabled_at }: { active: boolean; disabled_at: string | null },
+  hook: Switch,
   stored: HealthRow | undefined,
   /** The end of a rate limit. */
   pausedUntil: string | null = null,
 ): HookHealth {
-  const state = stateOf({ active, disabled_at }, stored)
+  const state = stateOf(hook, stored)
   if (!stored || (state !== 'failing' && state !== 'paused')) {
     const last_error = state === 'disabled' ? errorOf(stored?.last) : null
     return { state, failures_in_a_row: 0, failing_since: null, next_attempt_at: null, last_error }
@@ -60,10 +60,9 @@ export function healthOf(
   }
 }
 
-function stateOf(
-  { active, disabled_at }: { active: boolean; disabled_at: string | null },
-  stored: HealthRow | undefined,
-): HookHealth['state'] {
+type Switch = { active: boolean; disabled_at: string | null }
+
+function stateOf({ active, disabled_at }: Switch, stored: HealthRow | undefined): HookHealth['state'] {
   if (!active) return disabled_at === null ? 'inactive' : 'disabled'
   if (!stored || (stored.failures_in_a_row === 0 && stored.failing_since === null)) return 'active'
   return stored.open_until !== null && stored.open_until > stored.now ? 'paused' : 'failing'

@@ -87,8 +87,7 @@ const variableSchema = t.namedObject('HookVariable', {
     description: 'Unique in the hook, ignoring case. Steps get it as `GANTRY_VAR_<NAME>`.',
   }),
   path: t.Optional(
-    t.Unsafe<string | null>({
-      type: ['string', 'null'],
+    t.TextOrNull({
       maxLength: 512,
       description: 'Path of the value in the payload. Absent or null: the top-level key `name`.',
     }),

@@ -62,24 +62,13 @@ export async function loadServers(db: Database, ids: readonly number[]) {
 async function loadCredentials(db: Database, ids: readonly number[]) {
   const rows = await db
     .selectFrom('credentials')
-    .select([
-      'id',
-      'organization_id',
-      'name',
-      'provider_code',
-      'auth_type',
-      'active',
-      'created_by',
-      'created_at',
-      'updated_at',
-    ])
+    .select(['id', 'name', 'provider_code', 'auth_type', 'active', 'created_by', 'created_at', 'updated_at'])
     .where(anyOf('credentials.id', ids))
     .execute()
   const creatorIds = rows.map((row) => row.created_by)
   const users = byId(await loadUsers(db, creatorIds))
   return rows.map((row) => ({
     id: row.id,
-    organization_id: row.organization_id,
     data: credentialData(row, users.get(row.created_by)!),
   }))
 }
