@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { access, constants, lstat, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { access, constants, mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { connect, isIP, type LookupFunction } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inBrackets, type Remote } from './address.ts'
+import { removeStale } from './remove-stale.ts'
 
 // How git authenticates to a remote. A token travels in the environment, which other accounts cannot read, as a
 // header for this one origin: not in arguments, not in a URL, not in a file. ssh needs a key as a file; it is in
@@ -31,26 +32,30 @@ export type AccessRequest = Login & {
   timeouts: Timeouts
 }
 
-export type Access = { environment: Record<string, string>; release(): Promise<void> }
+export type Access = Awaited<ReturnType<typeof prepareAccess>>
 
 const MEMORY = '/dev/shm'
 const KEY_FOLDER = 'gantry-key-'
+/** No fetch takes this long. */
 const STALE_MS = 24 * 60 * 60 * 1_000
 
-export async function prepareAccess(request: AccessRequest): Promise<Access> {
+/** Disposing of it removes the key. */
+export async function prepareAccess(request: AccessRequest) {
+  await using resources = new AsyncDisposableStack()
+  const environment = await environmentFor(request, resources)
+  return Object.assign(resources.move(), { environment })
+}
+
+async function environmentFor(
+  request: AccessRequest,
+  resources: AsyncDisposableStack,
+): Promise<Record<string, string>> {
   const { remote, sshKey } = request
   const allowed = { GIT_ALLOW_PROTOCOL: remote.protocol }
-  let release = async () => {}
-  if (remote.protocol === 'file') return { environment: allowed, release }
-  if (remote.protocol !== 'ssh') return { environment: { ...allowed, ...webEnvironment(request) }, release }
-  let keyFile: string | null = null
-  if (sshKey !== null) {
-    const folder = await writeKey(sshKey)
-    keyFile = join(folder, 'key')
-    release = () => removeFolder(folder)
-  }
-  const command = sshCommand(request, keyFile)
-  return { environment: { ...allowed, GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: command }, release }
+  if (remote.protocol === 'file') return allowed
+  if (remote.protocol !== 'ssh') return { ...allowed, ...webEnvironment(request) }
+  const keyFile = sshKey === null ? null : await writeKey(sshKey, resources)
+  return { ...allowed, GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: sshCommand(request, keyFile) }
 }
 
 function webEnvironment({ remote, token, addresses, timeouts }: AccessRequest): Record<string, string> {
@@ -97,30 +102,15 @@ function sshCommand(
   return ['ssh -F /dev/null', ...options.map((pair) => `-o ${quoteForShell(pair.join('='))}`)].join(' ')
 }
 
-/** In a new folder, which it returns. */
-async function writeKey(key: string): Promise<string> {
+/** In a new folder, which is removed with the other resources. */
+async function writeKey(key: string, resources: AsyncDisposableStack): Promise<string> {
   const memory = await access(MEMORY, constants.W_OK | constants.X_OK).then(() => MEMORY, tmpdir)
-  await removeStaleKeys(memory)
-  const folder = await mkdtemp(join(memory, KEY_FOLDER))
+  await removeStale(memory, { prefix: KEY_FOLDER, olderThanMs: STALE_MS })
+  const folder = resources.use(await mkdtempDisposable(join(memory, KEY_FOLDER)))
+  const file = join(folder.path, 'key')
   // OpenSSH rejects a key without a final newline, or with Windows line ends.
-  const text = `${key.replaceAll('\r\n', '\n').trim()}\n`
-  await writeFile(join(folder, 'key'), text, { mode: 0o600 }).catch(async (error) => {
-    await removeFolder(folder)
-    throw error
-  })
-  return folder
-}
-
-const removeFolder = (folder: string) => rm(folder, { recursive: true, force: true })
-
-/** Removes keys of killed processes: no fetch takes this long. */
-async function removeStaleKeys(memory: string): Promise<void> {
-  const names = (await readdir(memory).catch(() => [])).filter((name) => name.startsWith(KEY_FOLDER))
-  for (const name of names) {
-    const { uid, mtimeMs } = await lstat(join(memory, name)).catch(() => ({ uid: -1, mtimeMs: 0 }))
-    if (uid !== process.getuid?.() || Date.now() - mtimeMs < STALE_MS) continue
-    await removeFolder(join(memory, name)).catch(() => {})
-  }
+  await writeFile(file, `${key.replaceAll('\r\n', '\n').trim()}\n`, { mode: 0o600 })
+  return file
 }
 
 /** A path in an ssh option, where spaces, quotes and percent signs are special. */

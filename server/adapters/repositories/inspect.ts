@@ -1,18 +1,13 @@
-import { lstat, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { findConnectProblem, prepareAccess, type Token } from './access.ts'
+import type { Token } from './access.ts'
 import { type Provider, type Remote, readAddress } from './address.ts'
-import type { RemoteVerdict } from './contact.ts'
+import { contactRemote, type RemoteVerdict } from './contact.ts'
 import { tokenProblem } from './credential-fits.ts'
-import {
-  explainDisk,
-  explainLimited,
-  type FetchContext,
-  type FetchFailure,
-  type FetchProblem,
-} from './failures.ts'
-import { type GitCall, GitMissingError, type Limits, readGit } from './git.ts'
-import { withSuffix } from './mirror.ts'
+import { explainDisk, explainLimited, type FetchFailure, type FetchProblem } from './failures.ts'
+import { GitMissingError, type Limits, readGit } from './git.ts'
+import { type Fetch, withSuffix } from './mirror.ts'
+import { removeStale } from './remove-stale.ts'
 import { type Snapshot, takeSnapshot } from './snapshot.ts'
 import { readSource } from './source.ts'
 
@@ -51,6 +46,7 @@ export type Inspected =
 const MAX_BYTES = 64 * 1024 * 1024
 const MEMORY_BYTES = 512 * 1024 * 1024
 const PREFIX = 'inspection-'
+/** No inspection takes this long. */
 const STALE_MS = 60 * 60 * 1_000
 
 /** Throws the signal's reason when aborted, after everything it started is gone. */
@@ -80,80 +76,52 @@ async function inspectRemote(
   remote: Remote,
   progress: Progress,
 ): Promise<Inspected> {
-  const { token, provider, signal, withinMs } = request
+  const { token, sshKey, provider, folder, signal, withinMs } = request
   const problem = token && provider && remote.host !== null ? tokenProblem(provider, remote) : undefined
   if (problem !== undefined) return closed('authentication', problem)
   // The system's resolver takes its time, and cannot be cancelled.
   const verdict = await Promise.race([request.allowRemote(remote), aborted(signal)])
   if (verdict.kind === 'refused') return closed('forbidden_address', verdict.message)
   if (verdict.kind === 'unreachable') return closed('unreachable', verdict.message)
-  const addresses = verdict.addresses ?? []
-  const unconnected = await findConnectProblem(remote, { addresses, withinMs, signal })
-  if (unconnected !== undefined) return closed('unreachable', unconnected)
-  return inTemporaryFolder(request.folder, (folder) =>
-    inspectInto(folder, request, remote, addresses, progress),
+  const { addresses = [] } = verdict
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await removeStale(folder, { prefix: PREFIX, olderThanMs: STALE_MS })
+  await using resources = new AsyncDisposableStack()
+  const own = await mkdtemp(join(folder, PREFIX))
+  resources.defer(() => rm(own, { recursive: true, force: true, maxRetries: 3 }))
+  const timeouts = { connectMs: withinMs, idleMs: withinMs, totalMs: withinMs }
+  const limits = limitsFor(request, remote)
+  // First contact with an SSH host: its key is remembered for the second connection, and no longer.
+  const local = { knownHosts: join(own, 'known-hosts'), folder, limits, onLine() {} }
+  const contact = { remote, login: { token, sshKey }, addresses, timeouts, signal, ...local }
+  const outcome = await contactRemote(contact, (fetch) =>
+    inspectInto(join(own, 'repository.git'), fetch, request.wanted, progress),
   )
+  return outcome.kind === 'unconnected' ? closed('unreachable', outcome.message) : outcome
 }
 
 async function inspectInto(
-  folder: string,
-  request: InspectRequest,
-  remote: Remote,
-  addresses: string[],
+  repository: string,
+  fetch: Fetch,
+  wanted: readonly string[],
   progress: Progress,
 ): Promise<Inspected> {
-  const { token, sshKey, withinMs, wanted, signal } = request
-  const timeouts = { connectMs: withinMs, idleMs: withinMs, totalMs: withinMs }
-  // First contact with an SSH host: its key is remembered for the second connection, and no longer.
-  const knownHosts = join(folder, 'known-hosts')
-  const access = await prepareAccess({ remote, token, sshKey, addresses, knownHosts, timeouts })
-  try {
-    const hasCredential = (remote.protocol === 'ssh' ? sshKey : token) !== null
-    const context = { remote, hasCredential, hidden: [request.folder, token?.secret ?? ''] }
-    const call = { environment: access.environment, limits: limitsFor(request, remote), signal }
-    const listed = await listBranches(call, context)
-    if (listed.kind === 'failed') return closed(listed.failure.problem, listed.failure.message)
-    const { branches, address } = listed
-    progress.branches = branches
-    if (branches.default === null) return opened(branches, null)
-    const { name: branch, hash } = branches.default
-    const hashes = hash.length === 64 ? 'sha256' : 'sha1'
-    const repository = join(folder, 'repository.git')
-    const taken = await takeSnapshot({ ...call, repository, context, address, branch, hashes, wanted })
-    return taken.kind === 'taken'
-      ? opened(branches, taken.snapshot)
-      : opened(branches, null, problemOf(taken.failure))
-  } finally {
-    await access.release()
-  }
+  const listed = await listBranches(fetch)
+  if (listed.kind === 'failed') return closed(listed.failure.problem, listed.failure.message)
+  const { branches, address } = listed
+  progress.branches = branches
+  if (branches.default === null) return opened(branches, null)
+  const { name: branch, hash } = branches.default
+  const hashes = hash.length === 64 ? 'sha256' : 'sha1'
+  const taken = await takeSnapshot({ ...fetch, repository, address, branch, hashes, wanted })
+  return taken.kind === 'taken'
+    ? opened(branches, taken.snapshot)
+    : opened(branches, null, problemOf(taken.failure))
 }
 
 /** A repository on this machine is read by its own git, which maps its packs as a whole. */
 function limitsFor({ maxBytes = MAX_BYTES }: InspectRequest, { protocol }: Remote): Limits {
   return { fileBytes: maxBytes, memoryBytes: protocol === 'file' ? null : MEMORY_BYTES }
-}
-
-async function inTemporaryFolder<Result>(
-  parent: string,
-  work: (folder: string) => Promise<Result>,
-): Promise<Result> {
-  await mkdir(parent, { recursive: true, mode: 0o700 })
-  await removeStale(parent)
-  const folder = await mkdtemp(join(parent, PREFIX))
-  try {
-    return await work(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
-  }
-}
-
-/** Removes folders of killed processes: no inspection takes this long. */
-async function removeStale(parent: string): Promise<void> {
-  for (const name of (await readdir(parent)).filter((one) => one.startsWith(PREFIX))) {
-    const state = await lstat(join(parent, name)).catch(() => undefined)
-    if (state && Date.now() - state.mtimeMs > STALE_MS)
-      await rm(join(parent, name), { recursive: true, force: true })
-  }
 }
 
 function aborted(signal: AbortSignal): Promise<never> {
@@ -174,16 +142,9 @@ const problemOf = ({ problem, message }: FetchFailure): Problem => ({ problem, m
 
 const closed = (problem: InspectProblem, message: string): Inspected => ({ kind: 'closed', problem, message })
 
-const opened = (
-  branches: Branches,
-  snapshot: Snapshot | null,
-  problem: Problem | null = null,
-): Inspected => ({
-  kind: 'opened',
-  branches,
-  snapshot,
-  problem,
-})
+function opened(branches: Branches, snapshot: Snapshot | null, problem: Problem | null = null): Inspected {
+  return { kind: 'opened', branches, snapshot, problem }
+}
 
 type Branches = {
   /** The default branch first, then by name. Only names that a run accepts. */
@@ -200,19 +161,16 @@ type Listed =
 
 const MAX_BRANCHES = 200
 
-async function listBranches(
-  call: Omit<GitCall, 'args' | 'repository'>,
-  context: FetchContext,
-): Promise<Listed> {
+async function listBranches(fetch: Fetch): Promise<Listed> {
   const listAt = async (address: string): Promise<Listed> => {
     const args = ['ls-remote', '--symref', '--end-of-options', address, 'HEAD', 'refs/heads/*']
-    const { code, output, errors } = await readGit({ ...call, args, repository: '/nonexistent' })
+    const { code, output, errors } = await readGit({ ...fetch, args, repository: '/nonexistent' })
     if (code === 0) return { kind: 'listed', branches: parseBranches(output), address }
-    return { kind: 'failed', failure: explainLimited(errors, context) }
+    return { kind: 'failed', failure: explainLimited(errors, fetch) }
   }
-  const listed = await listAt(context.remote.address)
+  const listed = await listAt(fetch.remote.address)
   if (listed.kind === 'listed' || listed.failure.kind !== 'moved') return listed
-  const suffixed = withSuffix(context.remote)
+  const suffixed = withSuffix(fetch.remote)
   const again = suffixed === undefined ? listed : await listAt(suffixed)
   return again.kind === 'listed' ? again : listed
 }

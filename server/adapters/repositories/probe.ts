@@ -1,6 +1,6 @@
-import { findConnectProblem, prepareAccess, type Timeouts, type Token } from './access.ts'
+import type { Token } from './access.ts'
 import type { Provider, Remote } from './address.ts'
-import type { RemoteVerdict } from './contact.ts'
+import { contactRemote, type RemoteVerdict } from './contact.ts'
 import { credentialFits } from './credential-fits.ts'
 import { explainFetch } from './failures.ts'
 import { GitMissingError, readGit } from './git.ts'
@@ -42,25 +42,26 @@ async function listReferences(request: ProbeRequest, remote: Remote, signal: Abo
   const { token, sshKey, withinMs } = request
   const verdict = await request.allowRemote(remote)
   if (verdict.kind !== 'allowed') return closed(verdict.message)
-  const addresses = verdict.addresses ?? []
-  const problem = await findConnectProblem(remote, { addresses, withinMs, signal })
-  if (problem !== undefined) return closed(problem)
-  const timeouts: Timeouts = { connectMs: withinMs, idleMs: withinMs, totalMs: withinMs }
+  const { addresses = [] } = verdict
+  const timeouts = { connectMs: withinMs, idleMs: withinMs, totalMs: withinMs }
   // Nothing is fetched, so any key of an SSH host is accepted, and not stored.
-  const access = await prepareAccess({ remote, token, sshKey, addresses, knownHosts: '/dev/null', timeouts })
-  try {
-    const { code, output, errors } = await readGit({
-      args: ['ls-remote', '--heads', '--tags', '--refs', '--end-of-options', remote.address],
-      repository: '/nonexistent',
-      environment: access.environment,
-      signal,
-    })
-    if (code === 0) return { kind: 'opened', references: output.split('\n').filter(Boolean).length }
-    const context = { remote, hasCredential: true, hidden: [token?.secret ?? ''] }
-    return closed(explainFetch(errors, context).message)
-  } finally {
-    await access.release()
+  const nothingStored = { knownHosts: '/dev/null', folder: '' }
+  const contact = {
+    remote,
+    login: { token, sshKey },
+    addresses,
+    timeouts,
+    signal,
+    ...nothingStored,
+    onLine() {},
   }
+  const outcome = await contactRemote(contact, async (fetch): Promise<Probed> => {
+    const args = ['ls-remote', '--heads', '--tags', '--refs', '--end-of-options', remote.address]
+    const { code, output, errors } = await readGit({ ...fetch, args, repository: '/nonexistent' })
+    if (code === 0) return { kind: 'opened', references: output.split('\n').filter(Boolean).length }
+    return closed(explainFetch(errors, { ...fetch, hasCredential: true }).message)
+  })
+  return outcome.kind === 'unconnected' ? closed(outcome.message) : outcome
 }
 
 const closed = (message: string): Probed => ({ kind: 'closed', message })

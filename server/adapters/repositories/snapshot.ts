@@ -1,5 +1,6 @@
-import { explainFetch, explainLimited, type FetchContext, type FetchFailure } from './failures.ts'
-import { type GitCall, readGit } from './git.ts'
+import { explainFetch, explainLimited, type FetchFailure } from './failures.ts'
+import { readGit } from './git.ts'
+import type { Fetch } from './mirror.ts'
 
 // A look at the top folder of a commit, without its history and, where the host supports it, without most of its
 // files. Nothing is checked out: names and contents are read from the objects, so that links, odd names and
@@ -13,8 +14,8 @@ export type Snapshot = {
   contents: ReadonlyMap<string, string>
 }
 
-export type SnapshotRequest = Omit<GitCall, 'args'> & {
-  context: FetchContext
+type SnapshotRequest = Fetch & {
+  repository: string
   address: string
   branch: string
   /** The algorithm of the repository. */
@@ -41,10 +42,10 @@ const FETCHED = 'refs/inspected/branch'
 
 /** `repository` must be an empty folder. */
 export async function takeSnapshot(request: SnapshotRequest): Promise<Taken> {
-  const { branch, hashes: format, wanted, context } = request
+  const { branch, hashes: format, wanted } = request
   const init = ['init', '--quiet', '--bare', '--template=', `--object-format=${format}`]
   const { code, errors } = await callGit(request, init)
-  if (code !== 0) return failed(explainFetch(errors, context))
+  if (code !== 0) return failed(explainFetch(errors, request))
   // It may have moved since it was listed.
   const refspec = `+refs/heads/${branch}:${FETCHED}`
   let failure = await fetchObjects(request, TOP_ONLY, [refspec])
@@ -68,7 +69,7 @@ async function fetchObjects(
   const args = [...FETCH, `--filter=${filter}`, '--end-of-options', request.address, ...names]
   const { code, errors } = await callGit(request, args, request.environment)
   if (code === 0) return undefined
-  return explainLimited(errors, request.context)
+  return explainLimited(errors, request)
 }
 
 type Entries = { files: Map<string, string>; folders: Set<string> }

@@ -89,7 +89,7 @@ test('the key is in a file that only this account can read, and is gone when it 
   assert.equal(await readFile(file, 'utf8'), 'the key\n')
   assert.equal((await stat(file)).mode & 0o777, 0o600)
   assert.equal((await stat(dirname(file))).mode & 0o777, 0o700)
-  await access.release()
+  await access.disposeAsync()
   await assert.rejects(stat(dirname(file)), { code: 'ENOENT' })
 })
 
@@ -102,7 +102,7 @@ test('a key that a killed process left is removed a day later, one in use is not
   const next = await take()
   await assert.rejects(stat(keyFileOf(left)), { code: 'ENOENT' })
   assert.equal(await readFile(keyFileOf(used), 'utf8'), 'the key\n')
-  await Promise.all([used.release(), next.release()])
+  await Promise.all([used.disposeAsync(), next.disposeAsync()])
 })
 
 function remoteOf(address: string) {

@@ -7,6 +7,7 @@ import { inspectObjects } from './commits.ts'
 import { type AllowRemote, contactRemote } from './contact.ts'
 import type { FetchFailure } from './failures.ts'
 import { compactMirror, type Fetch, fetchInto, isMirrorOf, type Mirror, refreshMirror } from './mirror.ts'
+import { removeStale } from './remove-stale.ts'
 import { hostOf, isSameHost, loginFor } from './submodule-address.ts'
 
 // The mirrors of submodules are below that of the application: one per repository, removed with the application, changed
@@ -40,8 +41,7 @@ export type FetchedSubmodule =
   /** `temporary`: a retry may succeed. The message continues a sentence about the submodule. */
   | { kind: 'failed'; message: string; temporary: boolean }
 
-const UNUSED_DAYS = 30
-const DAY_MS = 24 * 60 * 60 * 1_000
+const UNUSED_MS = 30 * 24 * 60 * 60 * 1_000
 
 export function submoduleMirror(mirror: Mirror, address: string): Mirror {
   const name = createHash('sha256').update(address).digest('hex').slice(0, 32)
@@ -155,15 +155,8 @@ async function totalBytes(mirror: Mirror, addresses: ReadonlySet<string>): Promi
 async function sizeOf(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  const sizes = await Promise.all(
-    files.map((file) =>
-      stat(file).then(
-        ({ size }) => size,
-        () => 0,
-      ),
-    ),
-  )
-  return sizes.reduce((sum, size) => sum + size, 0)
+  const states = await Promise.all(files.map((file) => stat(file).catch(() => ({ size: 0 }))))
+  return states.reduce((sum, { size }) => sum + size, 0)
 }
 
 async function markUsed({ folder }: Mirror): Promise<FetchedSubmodule> {
@@ -173,18 +166,8 @@ async function markUsed({ folder }: Mirror): Promise<FetchedSubmodule> {
 }
 
 /** Mirrors that no release has used for a while: the submodule was removed, or has another URL now. */
-export async function removeUnused(mirror: Mirror, now: Date): Promise<void> {
-  const folder = submodulesFolder(mirror)
-  for (const name of await readdir(folder).catch(() => [])) {
-    const path = join(folder, name)
-    const used = await stat(path).catch(() => undefined)
-    if (used && now.getTime() - used.mtimeMs > UNUSED_DAYS * DAY_MS)
-      await rm(path, { recursive: true, force: true })
-  }
+export async function removeUnused(mirror: Mirror): Promise<void> {
+  await removeStale(submodulesFolder(mirror), { olderThanMs: UNUSED_MS })
 }
 
-const failed = (message: string, temporary = false): FetchedSubmodule => ({
-  kind: 'failed',
-  message,
-  temporary,
-})
+const failed = (message: string, temporary = false) => ({ kind: 'failed' as const, message, temporary })

@@ -72,7 +72,7 @@ export async function findSubmodules(
       lines.push(`The submodule ${quote(path)} is at ${link.hash.slice(0, 8)}`)
     }
   }
-  if (search.ask !== 'never') await removeUnused(mirror, new Date())
+  if (search.ask !== 'never') await removeUnused(mirror)
   return { kind: 'found', submodules: found, lines }
 }
 
