@@ -38,14 +38,17 @@ async function findByName(repo: Repo, name: string, source: Source): Promise<Fou
 }
 
 async function findByHash(repo: Repo, digits: string): Promise<Found> {
-  // Objects only: rev-parse would prefer a branch with that name.
+  const [hash, ...others] = await findCommits(repo, digits)
+  if (hash === undefined) return notFound(`The repository has no commit ${digits}.`)
+  if (others.length === 0) return { kind: 'found', hash }
+  return notFound(`Several commits begin with ${digits}: use more of its digits.`)
+}
+
+/** Objects only: rev-parse would prefer a branch with that name. */
+export async function findCommits(repo: Repo, digits: string): Promise<string[]> {
   const { output } = await readGit({ ...repo, args: ['rev-parse', `--disambiguate=${digits}`] })
   const objects = await inspectObjects(repo, output.split('\n').filter(Boolean))
-  const commits = objects.filter((object) => object.type === 'commit')
-  if (commits.length > 1) return notFound(`Several commits begin with ${digits}: use more of its digits.`)
-  return commits[0]
-    ? { kind: 'found', hash: commits[0].hash }
-    : notFound(`The repository has no commit ${digits}.`)
+  return objects.filter(({ type }) => type === 'commit').map(({ hash }) => hash)
 }
 
 async function isReachable(repo: Repo, hash: string): Promise<Found> {

@@ -104,10 +104,8 @@ async function isOnBranch(repo: Repo, hash: string, branch: string | null): Prom
 
 /** Git keeps where a history is cut off in a file with this name. */
 export async function isShallow({ repository }: Repo): Promise<boolean> {
-  return stat(join(repository, 'shallow')).then(
-    ({ size }) => size > 0,
-    () => false,
-  )
+  const { size } = await stat(join(repository, 'shallow')).catch(() => ({ size: 0 }))
+  return size > 0
 }
 
 async function explain(

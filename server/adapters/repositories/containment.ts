@@ -1,5 +1,5 @@
-import { access } from 'node:fs/promises'
-import { inspectObjects } from './commits.ts'
+import { existsSync } from 'node:fs'
+import { findCommits, inspectObjects } from './commits.ts'
 import { isShallow } from './compare.ts'
 import { GitMissingError, type Repo, readGit } from './git.ts'
 import { mirrorFor } from './mirror.ts'
@@ -45,7 +45,7 @@ export async function findContaining(request: ContainmentRequest): Promise<Map<s
   }
   try {
     const repo = { repository, signal }
-    if (!(await exists(repository))) return answerRest('no_mirror')
+    if (!existsSync(repository)) return answerRest('no_mirror')
     const [found, ...others] = await findCommits(repo, request.digits.toLowerCase())
     if (!found) return answerRest('unknown_commit')
     if (others.length > 0) return answerRest('ambiguous_commit')
@@ -59,13 +59,6 @@ export async function findContaining(request: ContainmentRequest): Promise<Map<s
   }
 }
 
-/** Objects only: rev-parse would prefer a branch with that name. */
-async function findCommits(repo: Repo, digits: string): Promise<string[]> {
-  const { output } = await readGit({ ...repo, args: ['rev-parse', `--disambiguate=${digits}`] })
-  const objects = await inspectObjects(repo, output.split('\n').filter(Boolean))
-  return objects.filter(({ type }) => type === 'commit').map(({ hash }) => hash)
-}
-
 async function contains(repo: Repo, hash: string, ancestor: string): Promise<Containment> {
   const [live] = await inspectObjects(repo, [hash])
   if (live?.type !== 'commit') return 'unknown_live_commit'
@@ -74,9 +67,3 @@ async function contains(repo: Repo, hash: string, ancestor: string): Promise<Con
   if (code !== 1) return 'unknown_live_commit'
   return (await isShallow(repo)) ? 'shallow_history' : false
 }
-
-const exists = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
-  )

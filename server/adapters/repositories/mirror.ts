@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtempDisposable, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { tryLock } from '#platform/file-lock.ts'
@@ -44,10 +44,7 @@ export function mirrorFor(mirrors: string, applicationId: number) {
 
 /** Whether there is a mirror of this address: an application may have switched to another repository. */
 export async function isMirrorOf({ repository }: Mirror, address: string): Promise<boolean> {
-  return readFile(join(repository, ADDRESS_FILE), 'utf8').then(
-    (text) => text === address,
-    () => false,
-  )
+  return (await readFile(join(repository, ADDRESS_FILE), 'utf8').catch(() => undefined)) === address
 }
 
 /** For a corrupt mirror: the next fetch recreates it. Readers are not disturbed. */
@@ -70,15 +67,11 @@ export async function createMirror(
   hashes: 'sha1' | 'sha256' = 'sha1',
 ): Promise<Fetched> {
   await mkdir(mirror.folder, { recursive: true, mode: 0o700 })
-  const draft = await mkdtemp(join(mirror.folder, 'draft-'))
-  try {
-    const failure = (await initialize(draft, fetch, hashes)) ?? (await fetchInto(draft, fetch))
-    if (!failure) await replaceMirror(mirror, draft)
-    if (failure?.kind !== 'hashes' || hashes === 'sha256') return failure
-  } finally {
-    await rm(draft, { recursive: true, force: true })
-  }
-  return createMirror(mirror, fetch, 'sha256')
+  await using draft = await mkdtempDisposable(join(mirror.folder, 'draft-'))
+  const failure = (await initialize(draft.path, fetch, hashes)) ?? (await fetchInto(draft.path, fetch))
+  if (!failure) await replaceMirror(mirror, draft.path)
+  if (failure?.kind !== 'hashes' || hashes === 'sha256') return failure
+  return await createMirror(mirror, fetch, 'sha256')
 }
 
 async function initialize(draft: string, fetch: Fetch, hashes: string): Promise<Fetched> {
@@ -152,14 +145,11 @@ export async function withLock<Result>(
   await mkdir(folder, { recursive: true, mode: 0o700 })
   // The empty file stays forever: removing it would separate those who wait from those who come.
   const path = join(folder, `${applicationId}.lock`)
-  let lock = tryLock(path)
-  while (!lock) {
+  let free = tryLock(path)
+  while (!free) {
     await pause(LOCK_POLL_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
-    lock = tryLock(path)
+    free = tryLock(path)
   }
-  try {
-    return await work()
-  } finally {
-    lock.close()
-  }
+  using _lock = free
+  return await work()
 }

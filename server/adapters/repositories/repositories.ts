@@ -2,7 +2,6 @@
 // repository, updates it when a run needs it, finds the commit, and streams its files as an archive: neither git
 // nor a token ever reaches a target server.
 
-import { rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { Timeouts } from './access.ts'
 import { readAddress } from './address.ts'
@@ -11,27 +10,11 @@ import { type Compared, type CompareRequest, compareCommits } from './compare.ts
 import type { AllowRemote } from './contact.ts'
 import { explainDisk } from './failures.ts'
 import { GitMissingError } from './git.ts'
-import { isMirrorOf, mirrorFor, withLock } from './mirror.ts'
+import { isMirrorOf, mirrorFor } from './mirror.ts'
 import { failed, type Resolved, type ResolveRequest, resolveSource } from './resolve.ts'
 import { readSource } from './source.ts'
 
-export type Repositories = {
-  /**
-   * Updates the mirror, finds the commit and, if asked to, fetches its submodules. One at a time per application,
-   * across processes. When the remote is unreachable, a commit given by its full hash is looked up in the mirror as it
-   * is. Messages and lines contain no secret and no folder of Gantry. Throws the signal's reason when aborted, after
-   * everything it started is gone.
-   */
-  resolve(request: ResolveRequest): Promise<Resolved>
-  /** The files of a resolved commit, as a tar stream that fails rather than end too early. */
-  archive(request: ArchiveRequest & { applicationId: number }): Readable
-  /** What is between two commits, in the mirror as it is. Contacts no remote. */
-  compare(request: CompareRequest & { applicationId: number }): Promise<Compared>
-  /** Whether the repository was fetched on this machine before. */
-  hasMirror(request: Pick<ResolveRequest, 'applicationId' | 'repository' | 'provider'>): Promise<boolean>
-  /** For a removed application. */
-  remove(request: { applicationId: number; signal: AbortSignal }): Promise<void>
-}
+export type Repositories = ReturnType<typeof createRepositories>
 
 const DEFAULT_MAX_BYTES = 10 * 1024 ** 3
 const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 15_000, idleMs: 60_000, totalMs: 600_000 }
@@ -43,12 +26,18 @@ export function createRepositories(options: {
   /** For a repository with its submodules. One without is not limited. */
   maxBytes?: number
   timeouts?: Partial<Timeouts>
-}): Repositories {
+}) {
   const { folder, allowRemote, maxBytes = DEFAULT_MAX_BYTES } = options
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
 
   return {
-    async resolve(request) {
+    /**
+     * Updates the mirror, finds the commit and, if asked to, fetches its submodules. One at a time per application,
+     * across processes. When the remote is unreachable, a commit given by its full hash is looked up in the mirror as it
+     * is. Messages and lines contain no secret and no folder of Gantry. Throws the signal's reason when aborted, after
+     * everything it started is gone.
+     */
+    async resolve(request: ResolveRequest): Promise<Resolved> {
       const wanted = readSource(request.source)
       if (wanted.kind === 'impossible') return { kind: 'not-found', message: wanted.message }
       const read = readAddress(request.repository, request.provider)
@@ -73,24 +62,23 @@ export function createRepositories(options: {
       }
     },
 
-    archive({ applicationId, ...request }) {
+    /** The files of a resolved commit, as a tar stream that fails rather than end too early. */
+    archive({ applicationId, ...request }: ArchiveRequest & { applicationId: number }): Readable {
       return archiveTree(mirrorFor(folder, applicationId), request)
     },
 
-    compare({ applicationId, ...request }) {
+    /** What is between two commits, in the mirror as it is. Contacts no remote. */
+    compare({ applicationId, ...request }: CompareRequest & { applicationId: number }): Promise<Compared> {
       return compareCommits(mirrorFor(folder, applicationId).repository, request)
     },
 
-    async hasMirror({ applicationId, repository, provider }) {
-      const read = readAddress(repository, provider)
+    /** Whether the repository was fetched on this machine before. */
+    async hasMirror(
+      request: Pick<ResolveRequest, 'applicationId' | 'repository' | 'provider'>,
+    ): Promise<boolean> {
+      const read = readAddress(request.repository, request.provider)
       if (read.kind === 'refused') return false
-      return isMirrorOf(mirrorFor(folder, applicationId), read.remote.address)
-    },
-
-    async remove({ applicationId, signal }) {
-      await withLock(folder, applicationId, signal, () =>
-        rm(mirrorFor(folder, applicationId).folder, { recursive: true, force: true }),
-      )
+      return isMirrorOf(mirrorFor(folder, request.applicationId), read.remote.address)
     },
   }
 }

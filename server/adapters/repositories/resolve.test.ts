@@ -285,14 +285,6 @@ test('the verdict about an address comes before any contact, and its words are p
   assert.equal(await gantry.hashOf({ repository: repository.address, source }), 'FAILED No.')
 })
 
-test('a removed application leaves no mirror', async (t) => {
-  const { repository, gantry } = await prepared(t)
-  await gantry.hashOf({ repository: repository.address, applicationId: 7 })
-  await gantry.hashOf({ repository: repository.address, applicationId: 8 })
-  await gantry.remove({ applicationId: 7, signal: new AbortController().signal })
-  assert.deepEqual((await readdir(gantry.folder)).sort(), ['7.lock', '8', '8.lock'])
-})
-
 test('many fetches leave few packs, and every commit', async (t) => {
   const { repository, gantry, hash } = await prepared(t)
   for (let n = 0; n < 22; n++) {
