@@ -3,7 +3,7 @@
 
 import { execFile } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtempDisposable } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -72,14 +72,10 @@ async function makePairs(folders: readonly string[], makeFifos: typeof runMkfifo
 }
 
 async function makePairsIn(parent: string, makeFifos: typeof runMkfifo): Promise<Pair[]> {
-  const folder = await mkdtemp(join(parent, 'gantry-pipes-'))
-  try {
-    const names = Array.from({ length: PAIRS_PER_BATCH }, (_, index) => join(folder, String(index)))
-    await makeFifos(names.flatMap((name) => [`${name}.in`, `${name}.out`]))
-    return names.map(openPair)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  await using folder = await mkdtempDisposable(join(parent, 'gantry-pipes-'))
+  const names = Array.from({ length: PAIRS_PER_BATCH }, (_, index) => join(folder.path, String(index)))
+  await makeFifos(names.flatMap((name) => [`${name}.in`, `${name}.out`]))
+  return names.map(openPair)
 }
 
 /** Commands run under other accounts, and /dev/stdin reopens the pipe. Nobody else can enter the folder. */

@@ -75,17 +75,13 @@ export async function replaceKeyFile(path: string, keys: Keys): Promise<void> {
   const draft = `${path}.draft`
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await rm(draft, { force: true })
-  const file = await open(draft, 'wx', 0o600)
-  try {
-    await file.writeFile(encodeKeys(keys))
-    if (owner) await file.chown(owner.uid, owner.gid)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
+  await using file = await open(draft, 'wx', 0o600)
+  await file.writeFile(encodeKeys(keys))
+  if (owner) await file.chown(owner.uid, owner.gid)
+  await file.sync()
   await rename(draft, path)
-  const folder = await open(dirname(path))
-  await folder.sync().finally(() => folder.close())
+  await using folder = await open(dirname(path))
+  await folder.sync()
 }
 
 /** Written under another name and then linked: of two processes that start together one wins. */

@@ -4,7 +4,7 @@
 
 import { execFile } from 'node:child_process'
 import { constants, lstatSync, readdirSync, readFileSync } from 'node:fs'
-import { access, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
+import { access, cp, mkdtempDisposable, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -75,25 +75,21 @@ function isComplete(copy: string, native: string): boolean {
 /** Copies under another name first, so that an interrupted copy is never mistaken for a complete one. */
 async function copyBinaries(native: string, folder: string): Promise<void> {
   await removeAbandonedCopies(dirname(folder))
-  const workspace = await mkdtemp(`${folder}.part-`)
-  try {
-    const copy = join(workspace, 'native')
-    await cp(native, copy, { recursive: true, verbatimSymlinks: true, mode: constants.COPYFILE_FICLONE })
-    for (const link of libraryLinks(native)) {
-      await rm(join(copy, link.path), { force: true })
-      await symlink(link.to, join(copy, link.path))
-    }
-    // An npm that ran with umask 077 leaves files that the server's account cannot read.
-    await promisify(execFile)('chmod', ['-R', 'u=rwX,go=rX', copy])
-    await rename(copy, folder).catch(async () => {
-      // Another process may have completed the same copy meanwhile, and may be running from it.
-      if (isComplete(folder, native)) return
-      await rename(folder, join(workspace, 'damaged'))
-      await rename(copy, folder)
-    })
-  } finally {
-    await rm(workspace, { recursive: true, force: true })
+  await using workspace = await mkdtempDisposable(`${folder}.part-`)
+  const copy = join(workspace.path, 'native')
+  await cp(native, copy, { recursive: true, verbatimSymlinks: true, mode: constants.COPYFILE_FICLONE })
+  for (const link of libraryLinks(native)) {
+    await rm(join(copy, link.path), { force: true })
+    await symlink(link.to, join(copy, link.path))
   }
+  // An npm that ran with umask 077 leaves files that the server's account cannot read.
+  await promisify(execFile)('chmod', ['-R', 'u=rwX,go=rX', copy])
+  await rename(copy, folder).catch(async () => {
+    // Another process may have completed the same copy meanwhile, and may be running from it.
+    if (isComplete(folder, native)) return
+    await rename(folder, join(workspace.path, 'damaged'))
+    await rename(copy, folder)
+  })
 }
 
 function libraryLinks(native: string): { path: string; to: string }[] {

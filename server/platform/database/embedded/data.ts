@@ -105,18 +105,14 @@ export async function writeAccessRules(data: string, account: Account): Promise<
 /** Exclusive creation does not follow links: another account owns the folder, and this process may be root. */
 async function replaceFile(path: string, text: string, account: Account): Promise<void> {
   await fs.rm(path, { force: true })
-  const file = await fs.open(path, 'wx', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.chown(account.uid, account.gid)
-  } finally {
-    await file.close()
-  }
+  await using file = await fs.open(path, 'wx', 0o600)
+  await file.writeFile(text)
+  await file.chown(account.uid, account.gid)
 }
 
 async function syncFolder(path: string): Promise<void> {
-  const folder = await fs.open(path)
-  await folder.sync().finally(() => folder.close())
+  await using folder = await fs.open(path)
+  await folder.sync()
 }
 
 function ignoreAbsent(error: NodeJS.ErrnoException): undefined {

@@ -29,11 +29,7 @@ export async function logSize(home: string): Promise<number> {
 export async function logTail(home: string, since: number): Promise<string> {
   const size = await logSize(home)
   const start = Math.max(since, size - TAIL_BYTES)
-  const file = await open(logPath(home))
-  try {
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(TAIL_BYTES), position: start })
-    return buffer.toString('utf8', 0, bytesRead).trim()
-  } finally {
-    await file.close()
-  }
+  await using file = await open(logPath(home))
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(TAIL_BYTES), position: start })
+  return buffer.toString('utf8', 0, bytesRead).trim()
 }

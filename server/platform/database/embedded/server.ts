@@ -83,22 +83,18 @@ async function spawnServer(plan: ServerPlan): Promise<{ child: ChildProcess; ser
     ...[binaries.postgres, '-D', asSeenByServer(data)],
     ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ]
-  const log = await open(logPath(home), 'a', 0o600)
-  try {
-    const child = spawn(command[0]!, command.slice(1), {
-      cwd: data,
-      env: SERVER_ENVIRONMENT,
-      stdio: ['ignore', log.fd, log.fd],
-      // Its own session: Ctrl+C is for Gantry, which still needs the database while it stops.
-      detached: true,
-      ...account.identity,
-    })
-    plan.onLaunch()
-    // Watched at once: a server that rejects its settings may exit before the log is closed.
-    return { child, server: watch(child) }
-  } finally {
-    await log.close()
-  }
+  await using log = await open(logPath(home), 'a', 0o600)
+  const child = spawn(command[0]!, command.slice(1), {
+    cwd: data,
+    env: SERVER_ENVIRONMENT,
+    stdio: ['ignore', log.fd, log.fd],
+    // Its own session: Ctrl+C is for Gantry, which still needs the database while it stops.
+    detached: true,
+    ...account.identity,
+  })
+  plan.onLaunch()
+  // Watched at once: a server that rejects its settings may exit before the log is closed.
+  return { child, server: watch(child) }
 }
 
 /**
