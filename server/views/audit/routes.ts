@@ -1,6 +1,6 @@
 // The audit room: lists and exports audit entries. They are recorded in access/audit.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
 import { callerOf, instanceAdmin, permissions, tokenOf } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
@@ -15,11 +15,6 @@ import { listEntries } from './list-entries.ts'
 import { auditEntrySchema } from './schemas.ts'
 import { createDownloads } from './send-lines.ts'
 
-const ofAll = operationsOf('Operations')
-const ofOne = operationsOf('Organizations')
-
-export type AuditRoutes = { db: Database; baseUrl: () => string }
-
 const LINES = 'application/x-ndjson'
 
 const ENTRIES =
@@ -28,118 +23,101 @@ const EXPORT = `One JSON object per line, oldest first, in the order in which th
 when the export begins. To continue later, send the id of the last entry as \`after\`: no entry is omitted or repeated. If the \
 token or the permission is revoked during the export, the connection is closed before the end of the response. ${ENTRIES}`
 
-const list = {
-  querystring: t.Exactly({ ...pageQuery, ...filterQuery }),
-  response: { 200: t.List(t.ref(auditEntrySchema)), ...t.errorResponses(401, 403, 422) },
-}
-const lines = {
-  querystring: t.Exactly({
-    after: t.Optional(
-      t.described(t.Id, 'The id of an entry: the export begins with the one that was committed after it.'),
-    ),
-    ...filterQuery,
-  }),
-  response: {
-    200: { description: 'One entry per line', content: { [LINES]: { schema: t.ref(auditEntrySchema) } } },
-    ...t.errorResponses(401, 403, 422),
+/** Whose entries a route lists or exports, and who may read them. */
+const SCOPES = [
+  {
+    operation: operationsOf('Operations'),
+    path: '/audit',
+    access: instanceAdmin,
+    ids: 'AllAuditEntries',
+    entries: 'the audit entries of accounts and of all organizations',
+    about: 'Sign-ins, tokens and other changes of accounts, and who changed what in any organization',
+    named: {},
+    errors: {},
+    mayRead: (caller: Caller) => caller.is_instance_admin,
   },
-}
-const organizationEditor = permissions('organization', 'id', 'organization:edit')
-const params = t.Exactly({ id: t.Id })
+  {
+    operation: operationsOf('Organizations'),
+    path: '/organizations/:id/audit',
+    access: permissions('organization', 'id', 'organization:edit'),
+    ids: 'AuditEntries',
+    entries: 'audit entries',
+    about: 'Who changed what in an organization',
+    named: { params: t.Exactly({ id: t.Id }) },
+    errors: t.errorResponses(404),
+    mayRead: (caller: Caller, { organizationId }: AuditSelection) =>
+      can(caller, 'organization:edit', { organization_id: organizationId! }),
+  },
+]
 
-export const auditRoutes: FastifyPluginAsyncTypebox<AuditRoutes> = async (app, { db, baseUrl }) => {
+export const auditRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () => string }> = async (
+  app,
+  { db, baseUrl },
+) => {
   const findCaller = createCallerFinder(db)
   const downloads = createDownloads()
   app.addHook('preClose', async () => downloads.close())
 
-  app.get(
-    '/audit',
-    ofAll(instanceAdmin, 'listAllAuditEntries', {
-      summary: 'List the audit entries of accounts and of all organizations',
-      description: `Sign-ins, tokens and other changes of accounts, and who changed what in any organization, newest first. ${ENTRIES}`,
-      ...list,
-    }),
-    (request, reply) => showPage(request, reply, { organizationId: null, filters: request.query }),
-  )
+  for (const { operation, path, access, ids, entries, about, named, errors, mayRead } of SCOPES) {
+    app.get(
+      path,
+      operation(access, `list${ids}`, {
+        summary: `List ${entries}`,
+        description: `${about}, newest first. ${ENTRIES}`,
+        ...named,
+        querystring: t.Exactly({ ...pageQuery, ...filterQuery }),
+        response: { 200: t.List(t.ref(auditEntrySchema)), ...errors },
+      }),
+      async (request, reply) => {
+        const page = pageOf(request.query)
+        const { items, extent } = await listEntries(db, callerOf(request), selectionOf(request), page)
+        describePage(request, reply, baseUrl(), page, extent)
+        return items
+      },
+    )
 
-  app.get(
-    '/audit/export',
-    ofAll(instanceAdmin, 'exportAllAuditEntries', {
-      summary: 'Export the audit entries of accounts and of all organizations',
-      traits: { notJson: true },
-      description: EXPORT,
-      ...lines,
-    }),
-    (request, reply) =>
-      sendExport(
-        request,
-        reply,
-        { organizationId: null, filters: request.query },
-        (caller) => caller.is_instance_admin,
-      ),
-  )
-
-  app.get(
-    '/organizations/:id/audit',
-    ofOne(organizationEditor, 'listAuditEntries', {
-      summary: 'List audit entries',
-      description: `Who changed what in an organization, newest first. ${ENTRIES}`,
-      params,
-      ...list,
-      response: { ...list.response, ...t.errorResponses(404) },
-    }),
-    (request, reply) =>
-      showPage(request, reply, { organizationId: request.params.id, filters: request.query }),
-  )
-
-  app.get(
-    '/organizations/:id/audit/export',
-    ofOne(organizationEditor, 'exportAuditEntries', {
-      summary: 'Export audit entries',
-      traits: { notJson: true },
-      description: EXPORT,
-      params,
-      ...lines,
-      response: { ...lines.response, ...t.errorResponses(404) },
-    }),
-    (request, reply) => {
-      const organization_id = request.params.id
-      return sendExport(
-        request,
-        reply,
-        { organizationId: organization_id, filters: request.query },
-        (caller) => can(caller, 'organization:edit', { organization_id }),
-      )
-    },
-  )
-
-  async function showPage(
-    request: FastifyRequest<{ Querystring: { page?: number; per_page?: number } }>,
-    reply: FastifyReply,
-    selection: AuditSelection,
-  ) {
-    const page = pageOf(request.query)
-    const { items, extent } = await listEntries(db, callerOf(request), selection, page)
-    describePage(request, reply, baseUrl(), page, extent)
-    return items
+    app.get(
+      `${path}/export`,
+      operation(access, `export${ids}`, {
+        summary: `Export ${entries}`,
+        traits: { notJson: true },
+        description: EXPORT,
+        ...named,
+        querystring: t.Exactly({
+          after: t.Optional(
+            t.described(
+              t.Id,
+              'The id of an entry: the export begins with the one that was committed after it.',
+            ),
+          ),
+          ...filterQuery,
+        }),
+        response: {
+          200: {
+            description: 'One entry per line',
+            content: { [LINES]: { schema: t.ref(auditEntrySchema) } },
+          },
+          ...errors,
+        },
+      }),
+      async (request, reply) => {
+        const selection = selectionOf(request)
+        const range = await findRange(db, selection, request.query.after)
+        if (!range) throw invalid({ after: ['must be the id of an entry'] })
+        reply.type(LINES).header('x-accel-buffering', 'no')
+        const token = tokenOf(request)
+        const findAgain = async () => {
+          const caller = await findCaller(token, request.ip)
+          return caller && mayRead(caller, selection) ? caller : undefined
+        }
+        const found = exportEntries(db, selection, range, callerOf(request), findAgain)
+        return reply.send((request.method === 'HEAD' ? undefined : downloads.start(reply, found)) as never)
+      },
+    )
   }
+}
 
-  async function sendExport(
-    request: FastifyRequest<{ Querystring: { after?: number } }>,
-    reply: FastifyReply,
-    selection: AuditSelection,
-    isAllowed: (caller: Caller) => boolean,
-  ) {
-    const range = await findRange(db, selection, request.query.after)
-    if (!range) throw invalid({ after: ['must be the id of an entry'] })
-    reply.type(LINES).header('x-accel-buffering', 'no')
-    if (request.method === 'HEAD') return reply.send()
-    const token = tokenOf(request)
-    const findAgain = async () => {
-      const caller = await findCaller(token, request.ip)
-      return caller && isAllowed(caller) ? caller : undefined
-    }
-    const entries = exportEntries(db, selection, range, callerOf(request), findAgain)
-    return reply.send(downloads.start(reply, entries))
-  }
+function selectionOf({ params, query }: FastifyRequest): AuditSelection {
+  const { id = null } = params as { id?: number }
+  return { organizationId: id, filters: query as AuditSelection['filters'] }
 }
