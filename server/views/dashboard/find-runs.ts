@@ -13,8 +13,7 @@ import type { Status } from '#platform/database/tables.ts'
 import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { OverviewRun } from './schemas.ts'
 
-const MAX_RUNNING = 50
-const MAX_WAITING = 50
+const MAX_RUNS = 50
 const MAX_FAILURES = 20
 
 const COLUMNS = [
@@ -38,26 +37,18 @@ const SELECTED = sql.join(COLUMNS.map((column) => sql.ref(`a.${column}`)))
 /** Some of the runs, and how many there are: exact up to the limit of counting. */
 type Found = { rows: RunRow[]; count: number }
 
+const KEY = ['pipeline_id', 'status'] as const
+const newest = (limit: number) => newestInPartition(KEY, { ids: ANY_ID, limit })
+
 /** Runs in progress, newest first. */
-export async function findRunning(db: Database, environmentIds: readonly number[]): Promise<Found> {
-  const partitions = partitionsOf(environmentIds, ['in-progress'])
-  const heads = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: MAX_RUNNING })
-  const { rows } = await sql<RunRow>`
-    select ${SELECTED} from actions a where a.id = any(array(
-      select heads.id from ${partitions}, lateral ${heads} as heads order by heads.id desc limit ${MAX_RUNNING}::bigint
-    )) order by a.id desc`.execute(db)
-  return { rows, count: await countOf(rows, MAX_RUNNING, () => countRuns(db, partitions)) }
+export function findRunning(db: Database, environmentIds: readonly number[]): Promise<Found> {
+  return findRuns(db, partitionsOf(environmentIds, ['in-progress']), newest(MAX_RUNS), sql`desc`)
 }
 
 /** Runs that have not started, oldest first: each waits for a reason, which its status tells. */
-export async function findWaiting(db: Database, environmentIds: readonly number[]): Promise<Found> {
+export function findWaiting(db: Database, environmentIds: readonly number[]): Promise<Found> {
   const partitions = partitionsOf(environmentIds, ['pending', 'queued', 'waiting'])
-  const heads = oldestInPartition(['pipeline_id', 'status'], MAX_WAITING)
-  const { rows } = await sql<RunRow>`
-    select ${SELECTED} from actions a where a.id = any(array(
-      select heads.id from ${partitions}, lateral ${heads} as heads order by heads.id limit ${MAX_WAITING}::bigint
-    )) order by a.id`.execute(db)
-  return { rows, count: await countOf(rows, MAX_WAITING, () => countRuns(db, partitions)) }
+  return findRuns(db, partitions, oldestInPartition(KEY, MAX_RUNS), sql`asc`)
 }
 
 function partitionsOf(environmentIds: readonly number[], statuses: Status[]): RawBuilder<unknown> {
@@ -66,41 +57,44 @@ function partitionsOf(environmentIds: readonly number[], statuses: Status[]): Ra
     where p.environment_id = any(${environmentIds}::bigint[])) as partition`
 }
 
-/** A list that is not full has them all. */
-async function countOf(rows: readonly RunRow[], limit: number, count: () => Promise<number>) {
-  return rows.length < limit ? rows.length : count()
-}
-
-async function countRuns(db: Database, partitions: RawBuilder<unknown>): Promise<number> {
-  const heads = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: COUNT_LIMIT })
-  const { rows } = await sql<{ found: number }>`
-    select count(*) as found from (
-      select from ${partitions}, lateral ${heads} as heads limit ${COUNT_LIMIT}::bigint) as counted`.execute(
-    db,
-  )
-  return rows[0]!.found
+async function findRuns(
+  db: Database,
+  partitions: RawBuilder<unknown>,
+  heads: RawBuilder<unknown>,
+  direction: RawBuilder<unknown>,
+): Promise<Found> {
+  const { rows } = await sql<RunRow>`
+    select ${SELECTED} from actions a where a.id = any(array(
+      select heads.id from ${partitions}, lateral ${heads} as heads
+      order by heads.id ${direction} limit ${MAX_RUNS}::bigint
+    )) order by a.id ${direction}`.execute(db)
+  return withCount(db, rows, MAX_RUNS, sql`${partitions}, lateral ${newest(COUNT_LIMIT)} as heads`)
 }
 
 /** Runs that failed within a day, latest failure first. One index scan per environment (see partition.ts). */
 export async function findFailures(db: Database, environmentIds: readonly number[]): Promise<Found> {
-  const { rows } = await sql<RunRow>`
-    select ${SELECTED} from unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
+  const failures = (limit: number) => sql`
+    unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
       select * from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
         and a.completed_at >= now() - interval '1 day'
-      order by a.environment_id desc, a.completed_at desc limit (select ${MAX_FAILURES}::bigint)) as a
+      order by a.environment_id desc, a.completed_at desc limit (select ${limit}::bigint)) as a`
+  const { rows } = await sql<RunRow>`
+    select ${SELECTED} from ${failures(MAX_FAILURES)}
     order by a.completed_at desc, a.id desc limit ${MAX_FAILURES}::bigint`.execute(db)
-  return { rows, count: await countOf(rows, MAX_FAILURES, () => countFailures(db, environmentIds)) }
+  return withCount(db, rows, MAX_FAILURES, failures(COUNT_LIMIT))
 }
 
-async function countFailures(db: Database, environmentIds: readonly number[]): Promise<number> {
-  const { rows } = await sql<{ found: number }>`
-    select count(*) as found from (
-      select from unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
-        select from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
-          and a.completed_at >= now() - interval '1 day'
-        order by a.environment_id desc, a.completed_at desc limit (select ${COUNT_LIMIT}::bigint)) as a
-      limit ${COUNT_LIMIT}::bigint) as counted`.execute(db)
-  return rows[0]!.found
+/** A list that is not full has them all; otherwise they are counted in the relation `all`. */
+async function withCount(
+  db: Database,
+  rows: RunRow[],
+  limit: number,
+  all: RawBuilder<unknown>,
+): Promise<Found> {
+  if (rows.length < limit) return { rows, count: rows.length }
+  const counted = await sql<{ count: number }>`
+    select count(*) as count from (select from ${all} limit ${COUNT_LIMIT}::bigint) as counted`.execute(db)
+  return { rows, count: counted.rows[0]!.count }
 }
 
 export async function presentRuns(
