@@ -15,28 +15,13 @@ export type DeliveryRow = {
 
 type Pause = { paused_until: string | null; paused_reason: string | null }
 
-type Shown = Pick<
-  ActionNotification,
-  | 'state'
-  | 'paused_until'
-  | 'paused_reason'
-  | 'next_attempt_at'
-  | 'last_error'
-  | 'attempts'
-  | 'last_request_id'
-  | 'response_status_code'
->
-
 const DISABLED = 'The hook was disabled before this was sent.'
 
 /**
  * How far the notifications of one hook have come, by its deliveries in the order of their events: the first that is pending
  * or, when none is, the last. Null when the conditions of the hook kept all of them back. Pure.
  */
-export function presentNotification(
-  rows: readonly DeliveryRow[],
-  { paused_until, paused_reason }: Pause,
-): Shown | null {
+export function presentNotification(rows: readonly DeliveryRow[], { paused_until, paused_reason }: Pause) {
   const sent = rows.filter(({ state }) => state !== 'ignored')
   const decisive = sent.find(({ state }) => state === 'pending') ?? sent.at(-1)
   if (!decisive) return null
