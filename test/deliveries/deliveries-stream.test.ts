@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
+import { uuidAt } from '#platform/database/uuid-at.ts'
 import { createSignal } from '#platform/queue/signal.ts'
 import { COMPLETED, IN_PROGRESS, openDeliveries, openReceiver } from '#test/support/deliveries.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { listen, openStream, type TestStream } from '#test/support/streams.ts'
 import { createMember, createTestTree, type TestTree } from '#test/support/world.ts'
-import { lowestIdAt } from '#views/streams/delivery-cursor.ts'
 import { STREAM_SETTINGS } from '#views/streams/settings.ts'
 import { streamDeliveries } from '#views/streams/stream-deliveries.ts'
 
@@ -132,7 +132,7 @@ test('a delivery that is stored after a newer one is sent as well', async (t) =>
   const stream = await follow(hook, tree)
   await move(await startAction(tree), IN_PROGRESS)
   await untilDelivered(stream, 1)
-  const late = lowestIdAt(Date.now() - 5_000)
+  const late = uuidAt(Date.now() - 5_000)
   const [newer] = await world.requests(hook.id)
   await db
     .insertInto('hook_requests')
@@ -157,7 +157,7 @@ test('a stream that catches up looks at little more than it sends', async (t) =>
   await move(await startAction(tree), IN_PROGRESS)
   const [newest] = await world.recorded(hook.id, 1)
   const headers = { request_headers: JSON.stringify(newest!.request_headers), response_headers: null }
-  const past = Array.from({ length: 200 }, (_, n) => lowestIdAt(Date.now() - (n + 1) * 60_000))
+  const past = Array.from({ length: 200 }, (_, n) => uuidAt(Date.now() - (n + 1) * 60_000))
   await db
     .insertInto('hook_requests')
     .values(past.map((id) => ({ ...newest!, ...headers, id })))

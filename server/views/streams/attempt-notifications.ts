@@ -20,8 +20,7 @@ export async function createAttemptNotifications(listener: Listener) {
     /** Calls when a delivery of the hook was attempted, or the hook may have been removed. Returns how to stop that. */
     watchHook(hookId: string, notify: () => void) {
       const call = () => notify()
-      const ofHook = watches.get(hookId) ?? new Set()
-      watches.set(hookId, ofHook.add(call))
+      const ofHook = watches.getOrInsertComputed(hookId, () => new Set()).add(call)
       return () => {
         ofHook.delete(call)
         if (ofHook.size === 0 && watches.get(hookId) === ofHook) watches.delete(hookId)

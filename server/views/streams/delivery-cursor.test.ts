@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUIDv7 } from 'node:crypto'
 import { test } from 'node:test'
-import {
-  advance,
-  decodeCursor,
-  encodeCursor,
-  isSeen,
-  LATE_MS,
-  lowestIdAt,
-  timeOf,
-} from './delivery-cursor.ts'
+import { uuidAt } from '#platform/database/uuid-at.ts'
+import { advance, decodeCursor, encodeCursor, isSeen, LATE_MS, timeOf } from './delivery-cursor.ts'
 
 test('a position survives being written and read, and knows what was sent', () => {
   const ids = Array.from({ length: 3 }, () => randomUUIDv7())
@@ -44,12 +37,12 @@ test('records sort by the time at which they were made', () => {
   const before = Date.now()
   const id = randomUUIDv7()
   assert.ok(timeOf(id) >= before && timeOf(id) <= Date.now())
-  assert.ok(lowestIdAt(before) <= id && id < lowestIdAt(Date.now() + 1))
+  assert.ok(uuidAt(before) <= id && id < uuidAt(Date.now() + 1))
 })
 
 test('what may still be stored late is waited for, and nothing else', () => {
   const now = Date.now()
-  const [old, recent] = [lowestIdAt(now - LATE_MS - 1), lowestIdAt(now - 1)]
+  const [old, recent] = [uuidAt(now - LATE_MS - 1), uuidAt(now - 1)]
   const { from, seen } = advance({ from: 5, seen: new Set([old, recent]) }, now)
   assert.equal(from, now - LATE_MS)
   assert.deepEqual([...seen], [recent])

@@ -31,12 +31,6 @@ export function isSeen({ seen }: DeliveryCursor, id: string): boolean {
 /** Random, and short. */
 const shortOf = (id: string) => id.slice(-12)
 
-/** No record that is made at or after this time has a lower id (UUID version 7). */
-export function lowestIdAt(ms: number): string {
-  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
-}
-
 /** When the record with this id was made, in milliseconds. */
 export function timeOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)

@@ -2,7 +2,7 @@
 // process after a disconnect; events are read from the database at the speed of the client.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { createCallerFinder } from '#access/authorization/caller.ts'
+import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
 import { ACCESS_CHANNEL } from '#access/authorization/channel.ts'
 import {
   callerOf,
@@ -12,6 +12,7 @@ import {
   tokenOf,
   withTokens,
 } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { type ActionFilters, environmentsMatching, filtersOf } from '#model/actions/filters.ts'
@@ -24,21 +25,24 @@ import { reasonOf } from '#platform/database/error-code.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import { ApiError, unavailable } from '#platform/http/errors.ts'
 import { createSignal } from '#platform/queue/signal.ts'
-import { type ActionCursor, decodeCursor, startCursor } from './action-cursor.ts'
+import { decodeCursor, startCursor } from './action-cursor.ts'
 import { createAttemptNotifications } from './attempt-notifications.ts'
-import { type DeliveryCursor, decodeCursor as decodeDeliveryCursor, encodeCursor } from './delivery-cursor.ts'
-import { decodeUnseen, encodeUnseen, lastSeen, type Unseen } from './feed-cursor.ts'
+import { decodeCursor as decodeDeliveryCursor, encodeCursor } from './delivery-cursor.ts'
+import { decodeUnseen, encodeUnseen, lastSeen } from './feed-cursor.ts'
 import { createFeedTail } from './feed-tail.ts'
 import { createOpenStreams, type StreamSlot } from './open-streams.ts'
 import { highestId } from './read-feed.ts'
 import { createLogReader, createSnapshotLoader } from './run-snapshot.ts'
-import { actionStream, deliveryStream, EVENT_STREAM, feedStream } from './schemas.ts'
+import { actionStream, deliveryStream, feedStream } from './schemas.ts'
 import { STREAM_SETTINGS, type StreamSettings } from './settings.ts'
 import { formatId, formatRetry, HEARTBEAT, withHeartbeats } from './sse.ts'
 import { streamAction } from './stream-action.ts'
 import { currentPosition, streamDeliveries } from './stream-deliveries.ts'
 import { matchesFilters, type SelectMoves, streamFeed } from './stream-feed.ts'
-import { invalidLastEventId, lastEventId, onAbort, setStreamHeaders } from './stream-reply.ts'
+import { onAbort, readLastEventId, rejectLastEventId, setStreamHeaders } from './stream-reply.ts'
+
+const ofActions = operationsOf('Actions')
+const ofHooks = operationsOf('Hooks')
 
 export type StreamRoutes = {
   db: Database
@@ -70,92 +74,120 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
 
   app.get(
     '/actions/:id/stream',
-    {
-      config: { access: permissions('action', 'id', 'action:view'), offers: EVENT_STREAM },
-      schema: actionStream,
-    },
+    ofActions(permissions('action', 'id', 'action:view'), 'streamAction', actionStream),
     async (request, reply) => {
-      const cursor = cursorOf(request, request.params.id)
-      if (cursor.isEnded) return reply.code(204).send(null)
-      if (request.method === 'HEAD') return setStreamHeaders(reply).send()
-      const slot = acquireSlot(callerOf(request).id)
-      const watch = notifications.watchAction(cursor.actionId)
-      onAbort(slot.signal, () => {
-        watch.stop()
-        watch.wake()
+      const { id } = request.params
+      const resumeFrom = readLastEventId(request, (text) => {
+        const decoded = decodeCursor(text)
+        return decoded?.actionId === id ? decoded : undefined
       })
-      const [token, scope] = [tokenOf(request), scopeOf(request)]
-      const isAllowed = async () => {
-        const caller = await findCaller(token)
-        return caller !== undefined && can(caller, 'action:view', scope)
-      }
-      const { signal } = slot
-      const events = streamAction({ loadSnapshot, readLogPage, watch, signal, settings }, cursor)
-      return send(reply, slot, events, () => HEARTBEAT, isAllowed)
+      const cursor = resumeFrom ?? startCursor(id)
+      if (cursor.isEnded) return reply.code(204).send(null)
+      const scope = scopeOf(request)
+      const isAllowed = (caller: Caller) => can(caller, 'action:view', scope)
+      return openStream(request, reply, isAllowed, async (signal) => {
+        const watch = notifications.watchAction(id)
+        onAbort(signal, () => {
+          watch.stop()
+          watch.wake()
+        })
+        const events = streamAction({ loadSnapshot, readLogPage, watch, signal, settings }, cursor)
+        return { events, heartbeat: () => HEARTBEAT }
+      })
     },
   )
 
   app.get(
     '/actions/stream',
-    { config: { access: showing('action:view'), offers: EVENT_STREAM }, schema: feedStream },
+    ofActions(showing('action:view'), 'streamActions', feedStream),
     async (request, reply) => {
       const filters = filtersOf(request.query)
-      const resumeFrom = await unseenOf(request)
-      if (request.method === 'HEAD') return setStreamHeaders(reply).send()
-      const slot = acquireSlot(callerOf(request).id)
-      const wakeUp = createSignal()
-      const tail = await feedTail.join(wakeUp.notify).catch(giveUp(slot))
-      onAbort(slot.signal, () => {
-        tail.leave()
-        wakeUp.notify()
-      })
-      const token = tokenOf(request)
-      const start = resumeFrom ?? tail.position().unseen
-      const position = { unseen: start, reached: start }
-      const select = createSelector(token, filters)
-      const { signal } = slot
-      const events = streamFeed({ db, tail, wakeUp, select, signal, settings }, position)
-      const heartbeat = () => formatId(encodeUnseen(position.reached))
-      return send(reply, slot, events, heartbeat, async () => (await findCaller(token)) !== undefined)
+      const resumeFrom = readLastEventId(request, decodeUnseen)
+      // An id from before a database was restored would skip everything until it is reached again.
+      if (resumeFrom && lastSeen(resumeFrom) > (await highestId(db))) rejectLastEventId()
+      return openStream(
+        request,
+        reply,
+        () => true,
+        async (signal) => {
+          const wakeUp = createSignal()
+          const tail = await feedTail.join(wakeUp.notify)
+          onAbort(signal, () => {
+            tail.leave()
+            wakeUp.notify()
+          })
+          const start = resumeFrom ?? tail.position().unseen
+          const position = { unseen: start, reached: start }
+          const select = createSelector(tokenOf(request), filters)
+          const events = streamFeed({ db, tail, wakeUp, select, signal, settings }, position)
+          return { events, heartbeat: () => formatId(encodeUnseen(position.reached)) }
+        },
+      )
     },
   )
 
   app.get(
     '/hooks/outgoing/:hook_id/stream',
-    {
-      config: {
-        access: withTokens('hooks', permissions('outgoing hook', 'hook_id', 'hook:edit')),
-        offers: EVENT_STREAM,
-      },
-      schema: deliveryStream,
-    },
+    ofHooks(
+      withTokens('hooks', permissions('outgoing hook', 'hook_id', 'hook:edit')),
+      'streamDeliveries',
+      deliveryStream,
+    ),
     async (request, reply) => {
       const { hook_id: hookId } = request.params
-      const resumeFrom = deliveryCursorOf(request)
-      if (request.method === 'HEAD') return setStreamHeaders(reply).send()
-      const slot = acquireSlot(callerOf(request).id)
-      const wakeUp = createSignal()
-      const unsubscribe = attempts.watchHook(hookId, wakeUp.notify)
-      onAbort(slot.signal, () => {
-        unsubscribe()
-        wakeUp.notify()
+      const resumeFrom = readLastEventId(request, decodeDeliveryCursor)
+      const scope = scopeOf(request)
+      const isAllowed = (caller: Caller) => seesHookSecrets(caller, scope)
+      return openStream(request, reply, isAllowed, async (signal) => {
+        const wakeUp = createSignal()
+        const unsubscribe = attempts.watchHook(hookId, wakeUp.notify)
+        onAbort(signal, () => {
+          unsubscribe()
+          wakeUp.notify()
+        })
+        const position = { cursor: resumeFrom ?? (await currentPosition(db, hookId)) }
+        const events = streamDeliveries({ db, box, wakeUp, signal, settings }, hookId, position)
+        return { events, heartbeat: () => formatId(encodeCursor(position.cursor)) }
       })
-      const cursor = resumeFrom ?? (await currentPosition(db, hookId).catch(giveUp(slot)))
-      const position = { cursor }
-      const [token, scope] = [tokenOf(request), scopeOf(request)]
-      const isAllowed = async () => {
-        const caller = await findCaller(token)
-        return caller !== undefined && seesHookSecrets(caller, scope)
-      }
-      const events = streamDeliveries({ db, box, wakeUp, signal: slot.signal, settings }, hookId, position)
-      return send(reply, slot, events, () => formatId(encodeCursor(position.cursor)), isAllowed)
     },
   )
 
-  /** For what fails before the stream has begun. */
-  function giveUp(slot: StreamSlot) {
-    return (error: unknown): never => {
+  /** For as long as the token is valid and `isAllowed`. Both end with the signal that `start` gets. */
+  async function openStream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    isAllowed: (caller: Caller) => boolean,
+    start: (signal: AbortSignal) => Promise<{ events: AsyncGenerator<string>; heartbeat: () => string }>,
+  ): Promise<never> {
+    if (request.method === 'HEAD') return setStreamHeaders(reply).send() as never
+    const slot = acquireSlot(callerOf(request).id)
+    const token = tokenOf(request)
+    const mayContinue = async () => {
+      const caller = await findCaller(token)
+      return caller !== undefined && isAllowed(caller)
+    }
+    const { events, heartbeat } = await start(slot.signal).catch((error) => {
       slot.release()
+      throw error
+    })
+    const body = withHeartbeats(withRetry(reply, events), {
+      heartbeatMs: settings.heartbeatMs,
+      heartbeat,
+      signal: slot.signal,
+    })
+    const content = slot.fill(reply.raw, body, mayContinue)
+    // Access may have ended since the caller was authenticated, when nobody rechecked this stream yet.
+    void slot.recheck(onError)
+    return setStreamHeaders(reply).send(content) as never
+  }
+
+  async function* withRetry(reply: FastifyReply, events: AsyncGenerator<string>): AsyncGenerator<string> {
+    yield formatRetry(settings.retryMs)
+    try {
+      yield* events
+    } catch (error) {
+      // The response has begun: it can only be cut off, and nothing else would say why.
+      reply.log.error({ err: error }, 'stream failed unexpectedly')
       throw error
     }
   }
@@ -181,54 +213,4 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
       return new Set(matching.filter((move) => environments.has(move.environment_id)))
     }
   }
-
-  async function unseenOf(request: FastifyRequest): Promise<Unseen | undefined> {
-    const text = lastEventId(request)
-    if (text === undefined) return undefined
-    const unseen = decodeUnseen(text)
-    // An id from before a database was restored would skip everything until it is reached again.
-    if (!unseen || lastSeen(unseen) > (await highestId(db))) throw invalidLastEventId()
-    return unseen
-  }
-
-  function send(
-    reply: FastifyReply,
-    slot: StreamSlot,
-    events: AsyncGenerator<string>,
-    heartbeat: () => string,
-    isAllowed: () => Promise<boolean>,
-  ): never {
-    const { heartbeatMs, retryMs } = settings
-    const source = (async function* () {
-      yield formatRetry(retryMs)
-      try {
-        yield* events
-      } catch (error) {
-        // The response has begun: it can only be cut off, and nothing else would say why.
-        reply.log.error({ err: error }, 'stream failed unexpectedly')
-        throw error
-      }
-    })()
-    const body = withHeartbeats(source, { heartbeatMs, heartbeat, signal: slot.signal })
-    const content = slot.fill(reply.raw, body, isAllowed)
-    // Access may have ended since the caller was authenticated, when nobody rechecked this stream yet.
-    void slot.recheck(onError)
-    return setStreamHeaders(reply).send(content) as never
-  }
-}
-
-function cursorOf(request: FastifyRequest, actionId: number): ActionCursor {
-  const text = lastEventId(request)
-  if (text === undefined) return startCursor(actionId)
-  const cursor = decodeCursor(text)
-  if (cursor?.actionId !== actionId) throw invalidLastEventId()
-  return cursor
-}
-
-function deliveryCursorOf(request: FastifyRequest): DeliveryCursor | undefined {
-  const text = lastEventId(request)
-  if (text === undefined) return undefined
-  const cursor = decodeDeliveryCursor(text)
-  if (!cursor) throw invalidLastEventId()
-  return cursor
 }

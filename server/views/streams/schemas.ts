@@ -95,11 +95,11 @@ const COMMON = `Send \`Accept: ${EVENT_STREAM}\`. Each event has an \`id\`; to r
 \`Last-Event-ID\`, as browsers do automatically, to any process of the installation. Comments keep quiet streams alive. The \
 stream closes when the token or the permission is revoked, and when the service stops.`
 
+const traits = { offers: EVENT_STREAM }
 const streamErrors = t.errorResponses(401, 406, 422, 429, 503)
 
 export const actionStream = {
-  tags: ['Actions'],
-  operationId: 'streamAction',
+  traits,
   summary: 'Stream an action',
   description: `Sends everything that has happened to the action, then every change as it happens, until the action has ended: \
 status changes of the action (\`action\`), of its targets (\`target\`) and of their steps (\`step\`), step output (\`log\`), and \
@@ -116,8 +116,7 @@ targets at a time, some are sent later than others. After \`end\` there is nothi
 }
 
 export const feedStream = {
-  tags: ['Actions'],
-  operationId: 'streamActions',
+  traits,
   summary: 'Stream all actions',
   description: `Sends status changes of actions (\`action\`) as they happen, in every environment where you have \`action:view\`. The \
 first event is \`ready\`: every later change reaches you, so a list that is read after it and updated by the events is never \
@@ -129,8 +128,7 @@ goes to one of these statuses or leaves one. Step output and changes of targets 
 }
 
 export const deliveryStream = {
-  tags: ['Hooks'],
-  operationId: 'streamDeliveries',
+  traits,
   summary: 'Stream the deliveries of an outgoing hook',
   description: `Sends each delivery (\`delivery\`) once it was attempted, whatever the receiver responded, and tests: for \
 forwarding them to a receiver on your own machine. Bodies are masked like those of records and signed again with the secret of \

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { EventData } from './schemas.ts'
 
 // Server-sent events on the wire: https://html.spec.whatwg.org/multipage/server-sent-events.html
@@ -19,6 +20,11 @@ export const formatId = (id: string) => `id: ${id}\n\n`
 
 /** How long the client waits before it reconnects. */
 export const formatRetry = (ms: number) => `retry: ${ms}\n\n`
+
+/** Resolves early when the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await delay(ms, undefined, { signal }).catch(() => {})
+}
 
 /**
  * Passes the source through and adds a heartbeat whenever it has been quiet for a while, whether it waits for a

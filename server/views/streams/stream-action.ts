@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { ActionWatch, LogEnd } from '#model/actions/notifications.ts'
 import { presentStatus } from '#model/actions/present.ts'
 import { isEnd } from '#model/actions/status.ts'
@@ -14,7 +13,7 @@ import type {
   TargetSnapshot,
 } from './run-snapshot.ts'
 import type { StreamSettings } from './settings.ts'
-import { formatEvent } from './sse.ts'
+import { formatEvent, pause } from './sse.ts'
 
 type ActionStreamDeps = {
   loadSnapshot: LoadSnapshot
@@ -191,9 +190,4 @@ function presentMove<Previous>(move: Omit<Move, 'previous_status'> & { previous_
 
 function positions(open: ActionCursor['open']): Ranges {
   return [...open.keys()].sort((one, other) => one - other).map((position) => [position, position])
-}
-
-/** Resolves early when the signal aborts. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms > 0) await delay(ms, undefined, { signal }).catch(() => {})
 }

@@ -1,23 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { loadOutgoingHooks, type OutgoingHook, opened } from '#engine/outgoing/outgoing-hooks.ts'
 import { signatureOf } from '#engine/outgoing/send-request.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
+import { uuidAt } from '#platform/database/uuid-at.ts'
 import type { Signal } from '#platform/queue/signal.ts'
-import {
-  advance,
-  type DeliveryCursor,
-  encodeCursor,
-  isSeen,
-  LATE_MS,
-  lowestIdAt,
-  timeOf,
-} from './delivery-cursor.ts'
+import { advance, type DeliveryCursor, encodeCursor, isSeen, LATE_MS, timeOf } from './delivery-cursor.ts'
 import type { EventData } from './schemas.ts'
 import type { StreamSettings } from './settings.ts'
-import { formatEvent } from './sse.ts'
+import { formatEvent, pause } from './sse.ts'
 
 type DeliveryStreamDeps = {
   db: Database
@@ -51,12 +43,11 @@ export async function* streamDeliveries(
     } catch (error) {
       if (!isOutage(error)) throw error
       // The position has not moved: everything is sent when the database is back.
-      await delay(settings.outageRetryMs, undefined, { signal }).catch(() => {})
+      await pause(settings.outageRetryMs, signal)
       continue
     }
     await wakeUp.wait(settings.pollMs)
-    const rest = wokenAt + settings.batchMs - performance.now()
-    if (rest > 0) await delay(rest, undefined, { signal }).catch(() => {})
+    await pause(wokenAt + settings.batchMs - performance.now(), signal)
   }
 
   /** Whether there may be more. */
@@ -93,7 +84,7 @@ const MAX_IDS = 10_000
 async function findIds(db: Database, hookId: string, from: number, limit: number) {
   const { rows } = await sql<{ now: number; ids: string[] }>`
     select (extract(epoch from now()) * 1000)::bigint as now, array(
-      select id from hook_requests where hook_id = ${hookId} and id >= ${lowestIdAt(from)}::uuid
+      select id from hook_requests where hook_id = ${hookId} and id >= ${uuidAt(from)}::uuid
       order by hook_id, id limit ${limit}::int)::text[] as ids`.execute(db)
   const { now, ids } = rows[0]!
   return { now: Number(now), ids, isComplete: ids.length < limit }

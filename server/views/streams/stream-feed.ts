@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { presentStatus } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -9,7 +8,7 @@ import type { FeedTail } from './feed-tail.ts'
 import { includes, minus, NO_END, overlap, without } from './ranges.ts'
 import { type ActionMove, readMoves } from './read-feed.ts'
 import type { StreamSettings } from './settings.ts'
-import { formatEvent } from './sse.ts'
+import { formatEvent, pause } from './sse.ts'
 
 /** Which of these moves the caller may see and asked for, as of now; undefined when the token is no longer valid. */
 export type SelectMoves = (moves: readonly ActionMove[]) => Promise<ReadonlySet<ActionMove> | undefined>
@@ -65,7 +64,7 @@ export async function* streamFeed(
       }
     } catch (error) {
       if (!isOutage(error)) throw error
-      await delay(settings.outageRetryMs, undefined, { signal }).catch(() => {})
+      await pause(settings.outageRetryMs, signal)
     }
   }
 

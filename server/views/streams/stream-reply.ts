@@ -1,16 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type ApiError, invalid } from '#platform/http/errors.ts'
+import { invalid } from '#platform/http/errors.ts'
 import { EVENT_STREAM } from './schemas.ts'
 
-/** An empty value counts as absent. */
-export function lastEventId({ headers }: FastifyRequest): string | undefined {
+/** Where the client resumes; undefined when it does not. An empty value counts as absent. */
+export function readLastEventId<Cursor>(
+  { headers }: FastifyRequest,
+  decode: (text: string) => Cursor | undefined,
+): Cursor | undefined {
   const text = headers['last-event-id']
-  return typeof text === 'string' && text !== '' ? text : undefined
+  return typeof text === 'string' && text !== '' ? (decode(text) ?? rejectLastEventId()) : undefined
 }
 
 /** Not ignored: a client that believes it resumes would miss what happened in between. */
-export function invalidLastEventId(): ApiError {
-  return invalid({ 'last-event-id': ['must be the id of an event of this stream'] })
+export function rejectLastEventId(): never {
+  throw invalid({ 'last-event-id': ['must be the id of an event of this stream'] })
 }
 
 /** Neither caches nor buffering proxies such as nginx may hold a stream back. */
