@@ -43,68 +43,42 @@ function lowerCase(code: number): number {
   return code >= 0x41 && code <= 0x5a ? code + 0x20 : code
 }
 
+/** Letter by letter of all words: so a node has a higher number than those above it. */
 export function buildTrie(words: readonly Word[], symbols: Uint16Array): Trie {
   const most = 1 + words.reduce((sum, { text }) => sum + text.length, 0)
-  const trie = emptyTrie(most)
-  const { symbol, child, sibling, depth, isWord, exact, mayWrap } = trie
-  trie.size = 1
-  for (const { text, isExact, mayWrap: wraps } of words) {
-    let node = 0
-    for (let at = 0; at < text.length; at++) {
-      if (wraps) mayWrap[node] = 1
+  const symbol = new Uint16Array(most)
+  const [child, sibling, depth] = [new Int32Array(most), new Int32Array(most), new Int32Array(most)]
+  const [isWord, mayWrap] = [new Uint8Array(most), new Uint8Array(most)]
+  const exact = new Map<number, string[]>()
+  let size = 1
+  let unfinished = words.map(({ text, isExact, mayWrap: wraps }) => ({ text, isExact, wraps, node: 0 }))
+  for (let at = 0; unfinished.length > 0; at++) {
+    for (const word of unfinished) {
+      const { text, node } = word
+      // The root is no prefix that could go on behind a line break.
+      if (word.wraps && node !== 0) mayWrap[node] = 1
       const wanted = symbols[text.charCodeAt(at)]!
       let next = child[node]!
       while (next !== 0 && symbol[next] !== wanted) next = sibling[next]!
       if (next === 0) {
-        next = trie.size++
+        next = size++
         symbol[next] = wanted
         depth[next] = at + 1
         sibling[next] = child[node]!
         child[node] = next
       }
-      node = next
+      word.node = next
+      if (at + 1 === text.length) endWord(word)
     }
+    unfinished = unfinished.filter(({ text }) => text.length > at + 1)
+  }
+  return { size, symbol, child, sibling, depth, isWord, exact, mayWrap }
+
+  function endWord({ text, isExact, node }: (typeof unfinished)[number]): void {
     const others = exact.get(node)
     if (!isExact) exact.delete(node)
     else if (others) others.push(text)
     else if (isWord[node] === 0) exact.set(node, [text])
     isWord[node] = 1
   }
-  return byDepth(trie)
-}
-
-function emptyTrie(size: number): Trie {
-  return {
-    size,
-    symbol: new Uint16Array(size),
-    child: new Int32Array(size),
-    sibling: new Int32Array(size),
-    depth: new Int32Array(size),
-    isWord: new Uint8Array(size),
-    exact: new Map(),
-    mayWrap: new Uint8Array(size),
-  }
-}
-
-function byDepth(trie: Trie): Trie {
-  const sorted = emptyTrie(trie.size)
-  const order = new Int32Array(trie.size)
-  for (let to = 0, count = 1; to < trie.size; to++) {
-    const from = order[to]!
-    sorted.symbol[to] = trie.symbol[from]!
-    sorted.depth[to] = trie.depth[from]!
-    sorted.isWord[to] = trie.isWord[from]!
-    // The root is no prefix that could go on behind a line break.
-    sorted.mayWrap[to] = to === 0 ? 0 : trie.mayWrap[from]!
-    const exact = trie.exact.get(from)
-    if (exact) sorted.exact.set(to, exact)
-    let previous = 0
-    for (let next = trie.child[from]!; next !== 0; next = trie.sibling[next]!) {
-      if (previous === 0) sorted.child[to] = count
-      else sorted.sibling[previous] = count
-      previous = count
-      order[count++] = next
-    }
-  }
-  return sorted
 }
