@@ -67,14 +67,12 @@ export function createHttpClient({
 /** Thousands of requests share one signal, and a listener for each of them is expensive. */
 function shareStops(): (signal: AbortSignal) => Stops {
   const known = new WeakMap<AbortSignal, Stops>()
-  return (signal) => {
-    const stops: Stops = known.get(signal) ?? new Set()
-    if (!known.has(signal)) {
-      known.set(signal, stops)
+  return (signal) =>
+    known.getOrInsertComputed(signal, () => {
+      const stops: Stops = new Set()
       signal.addEventListener('abort', () => stops.forEach((stop) => void stop()), { once: true })
-    }
-    return stops
-  }
+      return stops
+    })
 }
 
 /** The URL, or what is wrong with it. */

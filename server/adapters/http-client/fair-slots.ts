@@ -1,6 +1,8 @@
 type Start = () => boolean
 type Origin = { taken: number; bySharer: Map<string, number>; waiting: Map<string, Start[]> }
 
+const newOrigin = (): Origin => ({ taken: 0, bySharer: new Map(), waiting: new Map() })
+
 /** How many times the free slots one sharer may hold: alone it gets three quarters, next to another one three sevenths. */
 const FACTOR = 3
 
@@ -45,11 +47,8 @@ export function createFairSlots({ shared, most }: { shared: number; most: number
   return {
     /** Calls `start` when there is a slot, perhaps immediately; false returns the slot, which nobody needs any more. */
     enter(name: string, sharer: string, start: Start): void {
-      const origin = origins.get(name) ?? { taken: 0, bySharer: new Map(), waiting: new Map() }
-      origins.set(name, origin)
-      const before = origin.waiting.get(sharer)
-      if (before) before.push(start)
-      else origin.waiting.set(sharer, [start])
+      const origin = origins.getOrInsertComputed(name, newOrigin)
+      origin.waiting.getOrInsertComputed(sharer, () => []).push(start)
       startWaiting(origin)
       if (origin.taken === 0 && origin.waiting.size === 0) origins.delete(name)
     },

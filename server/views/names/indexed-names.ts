@@ -30,7 +30,8 @@ export function buildIndex(rows: readonly NameRow[]): Map<number, IndexedName[]>
   const byType = Map.groupBy(rows, (row) => row.type)
   const known = new Map(NAMED_TYPES.map((type) => [type, new Map<number | string, IndexedName>()]))
   const find = (type: NamedType, id: number | null) => known.get(type)!.get(id ?? 0)
-  const read = createNameReader()
+  /** Many have the same name: each is read once. */
+  const names = new Map<string, ReturnType<typeof read>>()
   const lists = new Map<number, IndexedName[]>()
   // Parents come before their children.
   for (const row of NAMED_TYPES.flatMap((type) => byType.get(type) ?? [])) {
@@ -40,11 +41,9 @@ export function buildIndex(rows: readonly NameRow[]): Map<number, IndexedName[]>
         : find('organization', row.organization_id)?.organization
     const parent = row.parent_type === null ? null : find(row.parent_type, row.parent_id)
     if (organization === undefined || parent === undefined) continue
-    const entry = createEntry(row, read(row.name), organization, parent)
+    const entry = createEntry(row, names.getOrInsertComputed(row.name, read), organization, parent)
     known.get(row.type)!.set(entry.id, entry)
-    const list = lists.get(row.organization_id)
-    if (list) list.push(entry)
-    else lists.set(row.organization_id, [entry])
+    lists.getOrInsertComputed(row.organization_id, () => []).push(entry)
   }
   for (const list of lists.values()) list.sort(byPath)
   return lists
@@ -52,13 +51,12 @@ export function buildIndex(rows: readonly NameRow[]): Map<number, IndexedName[]>
 
 function createEntry(
   { type, id: text, name, url_slug, archived }: NameRow,
-  read: { slug: string; key: string },
+  { slug: ownSlug, key }: ReturnType<typeof read>,
   organization: IndexedName['organization'],
   parent: IndexedName | null,
 ): IndexedName {
   const id = type.endsWith('_hook') ? text : Number(text)
-  const slug = url_slug ?? (read.slug || slugOfId({ type, id }))
-  const { key } = read
+  const slug = url_slug ?? (ownSlug || slugOfId({ type, id }))
   return {
     type,
     id,
@@ -85,18 +83,7 @@ function scopeOf(type: NamedType, id: number, outer: Scope): Scope {
   return type === 'environment' ? { ...outer, environment_id: id } : outer
 }
 
-/** Many have the same name: each is read once. */
-function createNameReader() {
-  const known = new Map<string, { slug: string; key: string }>()
-  return (name: string) => {
-    let read = known.get(name)
-    if (!read) {
-      read = { slug: slugifyAnyScript(name), key: keyOf(name) }
-      known.set(name, read)
-    }
-    return read
-  }
-}
+const read = (name: string) => ({ slug: slugifyAnyScript(name), key: keyOf(name) })
 
 /** Replaces a name that cannot be shown: `project-7`. */
 export function slugOfId({ type, id }: Pick<IndexedName, 'type' | 'id'>): string {

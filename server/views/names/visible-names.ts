@@ -41,8 +41,7 @@ export function visibleNames(entries: readonly IndexedName[], caller: User): Ind
     // Most entries are in the scope of the one before.
     if (!visibility || entry.scope !== scope) {
       scope = entry.scope
-      visibility = known.get(scope) ?? visibilityIn(scope, caller)
-      known.set(scope, visibility)
+      visibility = known.getOrInsertComputed(scope, (one) => visibilityIn(one, caller))
     }
     if (visibility.shown.has(entry.type)) visible.push(hideNames(entry, visibility))
   }
@@ -66,13 +65,9 @@ function hideNames(entry: IndexedName, visibility: Visibility): IndexedName {
 }
 
 function startOf(entry: IndexedName, visibility: Visibility): PathParts {
-  const { unnamed, starts } = visibility
-  let start = starts.get(entry)
-  if (!start) {
+  return visibility.starts.getOrInsertComputed(entry, () => {
     const id = slugOfId(entry)
-    const own = unnamed.has(entry.type) ? { slug: id, key: id } : entry
-    start = joinPath(entry.parent && startOf(entry.parent, visibility), own)
-    starts.set(entry, start)
-  }
-  return start
+    const own = visibility.unnamed.has(entry.type) ? { slug: id, key: id } : entry
+    return joinPath(entry.parent && startOf(entry.parent, visibility), own)
+  })
 }
