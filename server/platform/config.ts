@@ -328,41 +328,21 @@ export function urlAt(address: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function setting<Value>(
-  variable: string,
-  about: string,
-  fallback: string,
-  parse: (text: string) => Value,
-): Setting<Value> {
+function setting<Value>(variable: string, about: string, fallback: string, parse: (text: string) => Value) {
   return { variable, about, shown: fallback, read: (text = fallback) => parse(text) }
 }
 
-function optional(
-  variable: string,
-  about: string,
-  shown: string,
-  parse: (text: string) => string,
-): Setting<string | undefined> {
-  return { variable, about, shown, read: (text) => (text === undefined ? undefined : parse(text)) }
+function optional(variable: string, about: string, shown: string, parse: (text: string) => string) {
+  return { variable, about, shown, read: (text?: string) => (text === undefined ? undefined : parse(text)) }
 }
 
-function integer(
-  variable: string,
-  about: string,
-  fallback: number,
-  range: [number, number],
-): Setting<number> {
+function integer(variable: string, about: string, fallback: number, range: [number, number]) {
   return setting(variable, `${about} (${range.join('–')})`, String(fallback), (text) =>
     parseInteger(text, range),
   )
 }
 
-function optionalInteger(
-  variable: string,
-  about: string,
-  shown: string,
-  range: [number, number],
-): Setting<number | null> {
+function optionalInteger(variable: string, about: string, shown: string, range: [number, number]) {
   const read = (text?: string) => (text === undefined ? null : parseInteger(text, range))
   return { variable, about: `${about} (${range.join('–')})`, shown, read }
 }
@@ -393,12 +373,7 @@ function flag(variable: string, about: string, fallback: boolean): Setting<boole
   })
 }
 
-function list(
-  variable: string,
-  about: string,
-  items: string,
-  isValid: (part: string) => boolean,
-): Setting<string[]> {
+function list(variable: string, about: string, items: string, isValid: (part: string) => boolean) {
   const read = (text = '') => {
     const parts = text.split(',').flatMap((part) => part.trim() || [])
     const invalid = parts.filter((part) => !isValid(part))

@@ -7,10 +7,7 @@ const MAX_COUNTED = 5
  * Inserts a row with the first free slug of its name: `shop`, `shop-2`, … and, when many have that name, one with a
  * random suffix. `insert` returns undefined when the slug is taken.
  */
-export async function insertWithSlug<Row>(
-  name: string,
-  insert: (slug: string) => Promise<Row | undefined>,
-): Promise<Row> {
+export async function insertWithSlug<Row>(name: string, insert: (slug: string) => Promise<Row | undefined>) {
   const slug = slugify(name)
   for (let number = 1; ; number++) {
     const suffix =

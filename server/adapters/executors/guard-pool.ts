@@ -75,11 +75,7 @@ const COUNT_INTERVAL_MS = 50
  * Ends the processes of one command through a guard. A guard that dies while the command runs is replaced, since
  * without one the command could outlive Gantry: the command itself may have killed it.
  */
-export function guardCommand(
-  first: Lease,
-  mark: string,
-  acquire: () => Promise<Lease | CommandEnd>,
-): Required<Pick<LaunchedCommand, 'onStarted' | 'terminate' | 'kill' | 'release'>> {
+export function guardCommand(first: Lease, mark: string, acquire: () => Promise<Lease | CommandEnd>) {
   let current: Promise<Lease | CommandEnd> = Promise.resolve(first)
   let group: number | undefined
   let replacements = 0
@@ -107,7 +103,7 @@ export function guardCommand(
   }
 
   return {
-    onStarted(pid) {
+    onStarted(pid: number) {
       group = pid
       current.then((lease) => 'guard' in lease && lease.guard.watch(pid))
     },

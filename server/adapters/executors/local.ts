@@ -127,11 +127,7 @@ type LocalRequest = CommandRequest & { root?: string }
 const EVERYTHING: View = { hidden: [], root: null }
 
 /** Pure. Nothing of our own environment: it holds secrets. An account whose home is hidden gets the server's root. */
-export function environmentOf(
-  { name, home }: LocalAccount,
-  { hidden }: View,
-  root: string | null,
-): Record<string, string> {
+export function environmentOf({ name, home }: LocalAccount, { hidden }: View, root: string | null) {
   const isHidden = hidden.some(({ path }) => home === path || isBelow(home, path))
   return {
     PATH: STANDARD_PATH,

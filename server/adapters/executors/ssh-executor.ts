@@ -25,10 +25,7 @@ const CONCURRENT_COMMANDS = 6
 const CONCURRENT_GUARDS = 2
 const ACCOUNT_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/
 
-export function createSshExecutor(
-  connection: SshConnection,
-  { silence, startTimeoutMs }: Settings,
-): Executor {
+export function createSshExecutor(connection: SshConnection, { silence, startTimeoutMs }: Settings) {
   const marks = createMarks()
   const acquireSlot = createSlots(CONCURRENT_COMMANDS)
   const guards = createGuardPool(CONCURRENT_GUARDS, startGuard)
@@ -144,10 +141,7 @@ function prefixesFor(user: string, username: string): string[] {
   return [setpriv, sudo, `runuser -u ${user} -- `]
 }
 
-function followChannel(
-  connection: SshConnection,
-  channel: ClientChannel,
-): Pick<LaunchedCommand, 'stdin' | 'stdout' | 'ended' | 'startupError'> {
+function followChannel(connection: SshConnection, channel: ClientChannel) {
   const ended = new Promise<CommandEnd>((resolve) => {
     channel.on('exit', (code: number | null, name = '') => {
       const signal = /^SIG[A-Z0-9]+$/.test(name) ? name : 'unknown signal'

@@ -127,12 +127,7 @@ export async function supervise(request: CommandRequest, launched: LaunchedComma
  * Writes the preamble, then `input` with backpressure, until `over`. Rejects when `input` fails, and then does not
  * end the command's input: a truncated archive must not look complete. A command that does not read is no error.
  */
-async function feed(
-  stdin: Writable,
-  preamble: string,
-  input: Readable | undefined,
-  over: AbortSignal,
-): Promise<void> {
+async function feed(stdin: Writable, preamble: string, input: Readable | undefined, over: AbortSignal) {
   stdin.on('error', () => {})
   if (!input) {
     stdin.end(preamble)

@@ -70,10 +70,7 @@ export function openConnections(options: { guard: AddressGuard; verifySsl: boole
     throw new RequestError('unreachable', `The name ${wanted.hostname} has no address.`)
   }
 
-  async function connectTo(
-    wanted: buildConnector.Options,
-    connector: buildConnector.connector,
-  ): Promise<Socket> {
+  async function connectTo(wanted: buildConnector.Options, connector: buildConnector.connector) {
     if (isClosed) throw new RequestError('unreachable', STOPPING)
     const { promise, resolve, reject } = Promise.withResolvers<Socket>()
     // Missing in the types, but documented: the socket is also returned.

@@ -80,10 +80,7 @@ function webEnvironment({ remote, token, addresses, timeouts }: AccessRequest): 
   ])
 }
 
-function sshCommand(
-  { remote, addresses, knownHosts, timeouts }: AccessRequest,
-  keyFile: string | null,
-): string {
+function sshCommand({ remote, addresses, knownHosts, timeouts }: AccessRequest, keyFile: string | null) {
   const options: [string, string][] = [
     ['IdentityFile', keyFile === null ? 'none' : quoteForSsh(keyFile)],
     ['IdentitiesOnly', 'yes'],

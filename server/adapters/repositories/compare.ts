@@ -108,10 +108,7 @@ export async function isShallow({ repository }: Repo): Promise<boolean> {
   return size > 0
 }
 
-async function explain(
-  repository: string,
-  { from, to, signal }: CompareRequest,
-): Promise<'missing-from' | 'missing-to' | 'unreadable'> {
+async function explain(repository: string, { from, to, signal }: CompareRequest) {
   const there = await inspectObjects({ repository, signal }, [from, to])
   const has = (hash: string) => there.some((object) => object.hash === hash && object.type === 'commit')
   if (!has(to)) return 'missing-to'

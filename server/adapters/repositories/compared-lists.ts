@@ -31,13 +31,7 @@ const MAX_FIELD_BYTES = 4_096
 const ORDER = '--date-order'
 const FORMAT = '--format=tformat:%H%x00%ct%x00%an%x00%s'
 
-export async function listCommits(
-  repo: Repo,
-  without: string,
-  tip: string,
-  total: number,
-  max: number,
-): Promise<Listed<ShippedCommit>> {
+export async function listCommits(repo: Repo, without: string, tip: string, total: number, max: number) {
   const items: ShippedCommit[] = []
   if (total === 0) return { total, items }
   const options = ['-z', ORDER, `--max-count=${max}`, '--no-mailmap', '--no-show-signature', '--no-decorate']

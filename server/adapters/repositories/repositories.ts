@@ -73,9 +73,7 @@ export function createRepositories(options: {
     },
 
     /** Whether the repository was fetched on this machine before. */
-    async hasMirror(
-      request: Pick<ResolveRequest, 'applicationId' | 'repository' | 'provider'>,
-    ): Promise<boolean> {
+    async hasMirror(request: Pick<ResolveRequest, 'applicationId' | 'repository' | 'provider'>) {
       const read = readAddress(request.repository, request.provider)
       if (read.kind === 'refused') return false
       return isMirrorOf(mirrorFor(folder, request.applicationId), read.remote.address)

@@ -61,11 +61,7 @@ export async function takeSnapshot(request: SnapshotRequest): Promise<Taken> {
   return { kind: 'taken', snapshot: describe(entries, wanted, contents) }
 }
 
-async function fetchObjects(
-  request: SnapshotRequest,
-  filter: string,
-  names: readonly string[],
-): Promise<FetchFailure | undefined> {
+async function fetchObjects(request: SnapshotRequest, filter: string, names: readonly string[]) {
   const args = [...FETCH, `--filter=${filter}`, '--end-of-options', request.address, ...names]
   const { code, errors } = await callGit(request, args, request.environment)
   if (code === 0) return undefined

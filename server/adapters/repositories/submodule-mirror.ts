@@ -117,12 +117,7 @@ async function fetchCommit(mirror: Mirror, fetch: Fetch, hash: string): Promise<
   return { kind: 'fetched' }
 }
 
-async function hasCommit(
-  mirror: Mirror,
-  { address }: Remote,
-  hash: string,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function hasCommit(mirror: Mirror, { address }: Remote, hash: string, signal: AbortSignal) {
   if (!(await isMirrorOf(mirror, address))) return false
   const [object] = await inspectObjects({ repository: mirror.repository, signal }, [hash])
   return object?.type === 'commit'

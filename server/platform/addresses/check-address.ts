@@ -107,11 +107,7 @@ function same(one: ipaddr.IPv4 | ipaddr.IPv6, other: ipaddr.IPv4 | ipaddr.IPv6):
   return one.kind() === other.kind() && one.toNormalizedString() === other.toNormalizedString()
 }
 
-function contains(
-  network: ipaddr.IPv4 | ipaddr.IPv6,
-  bits: number,
-  address: ipaddr.IPv4 | ipaddr.IPv6,
-): boolean {
+function contains(network: ipaddr.IPv4 | ipaddr.IPv6, bits: number, address: ipaddr.IPv4 | ipaddr.IPv6) {
   if (network.kind() !== address.kind()) return false
   return address.match(network as ipaddr.IPv4 & ipaddr.IPv6, bits)
 }

@@ -21,9 +21,7 @@ export async function recordBackup(client: pg.ClientBase, madeAt: string): Promi
 }
 
 /** Null when none was recorded. */
-export async function readNewestBackup(
-  db: Kysely<Tables>,
-): Promise<{ made_at: string; age_seconds: number } | null> {
+export async function readNewestBackup(db: Kysely<Tables>) {
   const { rows } = await sql<{ made_at: string; age_seconds: number }>`
     select made_at, extract(epoch from now() - made_at)::float8 as age_seconds from newest_backup`.execute(db)
   return rows[0] ?? null

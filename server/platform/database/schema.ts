@@ -19,11 +19,7 @@ export function pendingMigrations(executed: readonly Executed[], known: readonly
  * Null while this release tolerates every migration that it does not know: the one before a rolling upgrade keeps
  * working, and may even be started again, until a migration says otherwise.
  */
-export function schemaProblem(
-  executed: readonly Executed[],
-  known: readonly string[],
-  release: string,
-): string | null {
+export function schemaProblem(executed: readonly Executed[], known: readonly string[], release: string) {
   const names = new Set(known)
   const unknown = executed.filter(({ name }) => !names.has(name))
   const needed = unknown.filter(

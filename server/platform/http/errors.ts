@@ -112,11 +112,7 @@ export const outcomeUnknown = () => {
   return new ApiError('outcome_unknown', message, { headers: { 'retry-after': '2' } })
 }
 
-export function replyWithError(
-  error: FastifyError | ApiError,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
+export function replyWithError(error: FastifyError | ApiError, request: FastifyRequest, reply: FastifyReply) {
   const known = toApiError(error, request.method)
   if (known.code === 'internal') request.log.error({ err: error }, 'request failed')
   if (known.status === 503 && !request.routeOptions.config.reportsRejections)

@@ -39,11 +39,7 @@ function ownField(value: unknown, key: string): unknown {
 }
 
 /** Elsewhere a large integer is an ordinary number, which schemas reject as out of range. */
-function withExactNumbers(
-  value: unknown,
-  bytes: Buffer,
-  paths: readonly (readonly string[])[] = [],
-): unknown {
+function withExactNumbers(value: unknown, bytes: Buffer, paths: readonly (readonly string[])[] = []) {
   const given = paths.filter((path) => path.reduce(ownField, value) !== undefined)
   if (given.length === 0) return value
   const exact = parseExactly(bytes.toString('utf8'))

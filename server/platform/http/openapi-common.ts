@@ -108,9 +108,7 @@ export function nameOfError(status: number): string {
 }
 
 /** The errors that a route can return whatever it does. */
-export function errorsOf(
-  route: RouteTraits & { method: string; hasParams: boolean; isPublic: boolean },
-): number[] {
+export function errorsOf(route: RouteTraits & { method: string; hasParams: boolean; isPublic: boolean }) {
   const { method, hasParams, isPublic, notJson } = route
   const mayHaveBody = ['POST', 'PUT', 'PATCH'].includes(method)
   return [

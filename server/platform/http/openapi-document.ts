@@ -43,11 +43,7 @@ const SUCCESSES: Record<string, string> = {
 export type Examples = Record<string, { request?: unknown; responses: Record<string, unknown> }>
 
 /** Completes the document in place. Pure otherwise: the same routes give the same document. */
-export function completeDocument(
-  document: OpenApiDocument,
-  traitsOf: RouteTraitsOf,
-  examples: Examples,
-): void {
+export function completeDocument(document: OpenApiDocument, traitsOf: RouteTraitsOf, examples: Examples) {
   const { schemas } = document.components
   for (const [path, operations] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(operations)) {

@@ -50,10 +50,7 @@ export function sendFile(request: FastifyRequest, reply: FastifyReply, file: Sta
 }
 
 /** The best encoding that the client accepts; the plain file when in doubt. Pure. */
-export function chooseEncoding(
-  encodings: readonly EncodedFile[],
-  acceptEncoding: string | undefined,
-): EncodedFile {
+export function chooseEncoding(encodings: readonly EncodedFile[], acceptEncoding: string | undefined) {
   const accepted = acceptedEncodings(acceptEncoding)
   return encodings.find(({ encoding }) => encoding === null || accepted.has(encoding))!
 }

@@ -76,12 +76,7 @@ export function createContext(
 }
 
 /** Returns the ids of the jobs that these attempts still owned. */
-export async function completeJobs(
-  queue: QueueCore,
-  job: string,
-  attempts: Attempt[],
-  trx?: Transaction,
-): Promise<string[]> {
+export async function completeJobs(queue: QueueCore, job: string, attempts: Attempt[], trx?: Transaction) {
   const options = trx ? { db: fromKysely(trx) } : {}
   const response = queue.jobs[job]?.keepFinishedSeconds
     ? await queue.boss.complete(job, attempts, null, options)

@@ -100,12 +100,7 @@ async function selectRows(
   return parts.length === 1 ? rows : rows.slice(start.offset)
 }
 
-async function newestRows(
-  db: Database,
-  heads: RawBuilder<{ id: number }>,
-  limit: number,
-  offset: number,
-): Promise<ActionRow[]> {
+async function newestRows(db: Database, heads: RawBuilder<{ id: number }>, limit: number, offset: number) {
   const { rows } = await sql<ActionRow>`
     select * from actions where id = any(array(
       select heads.id from ${heads} as heads

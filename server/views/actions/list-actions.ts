@@ -31,11 +31,7 @@ export async function listActions(
 }
 
 /** Related data is loaded once for all rows: the number of statements does not grow with the page. */
-async function presentRows(
-  deps: ListDeps,
-  visibility: Visibility,
-  rows: ActionRow[],
-): Promise<ActionListItem[]> {
+async function presentRows(deps: ListDeps, visibility: Visibility, rows: ActionRow[]) {
   if (rows.length === 0) return []
   const { tree, scopes } = visibility
   const [environments, pipelines] = await Promise.all([

@@ -10,11 +10,7 @@ export type ExportRange = { after: number; upTo: number }
  * From the entry with the id `after`, or from the first one, up to what is committed now. An export after
  * the last id gets every other entry, and none twice. Undefined when `after` is not an entry of this organization.
  */
-export async function findRange(
-  db: Database,
-  { organizationId }: AuditSelection,
-  after: number | undefined,
-): Promise<ExportRange | undefined> {
+export async function findRange(db: Database, { organizationId }: AuditSelection, after: number | undefined) {
   const entries = selectEntries(db, { organizationId, filters: {} }).clearSelect()
   const last = await entries.select(({ fn }) => fn.max('position').as('position')).executeTakeFirst()
   const upTo = last?.position ?? 0

@@ -13,12 +13,7 @@ import { type AuditSelection, selectEntries } from './filters.ts'
 import type { AuditEntry } from './schemas.ts'
 
 /** One page of entries, newest first. */
-export async function listEntries(
-  db: Database,
-  caller: Caller,
-  selection: AuditSelection,
-  page: Page,
-): Promise<{ items: AuditEntry[]; extent: Extent }> {
+export async function listEntries(db: Database, caller: Caller, selection: AuditSelection, page: Page) {
   const { rows, extent } = await readLargePage(db, selectEntries(db, selection), page)
   return { items: await presentEntries(db, caller, rows), extent }
 }

@@ -85,12 +85,7 @@ export async function findFailures(db: Database, environmentIds: readonly number
 }
 
 /** A list that is not full has them all; otherwise they are counted in the relation `all`. */
-async function withCount(
-  db: Database,
-  rows: RunRow[],
-  limit: number,
-  all: RawBuilder<unknown>,
-): Promise<Found> {
+async function withCount(db: Database, rows: RunRow[], limit: number, all: RawBuilder<unknown>) {
   if (rows.length < limit) return { rows, count: rows.length }
   const counted = await sql<{ count: number }>`
     select count(*) as count from (select from ${all} limit ${COUNT_LIMIT}::bigint) as counted`.execute(db)

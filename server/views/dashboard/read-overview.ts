@@ -70,10 +70,7 @@ export async function readOverview(
 const MAX_ITEMS = 20
 
 /** Servers of these environments whose live release is not known. */
-async function findAttention(
-  db: Database,
-  environmentIds: readonly number[],
-): Promise<{ count: number; items: NeedsAttention[] }> {
+async function findAttention(db: Database, environmentIds: readonly number[]) {
   const { rows } = await sql<NeedsAttention & { count: number }>`
     select 'live_unknown' as kind, unknown.since, unknown.reason as detail,
       json_build_object('id', app.id, 'name', app.name) as application,
@@ -137,10 +134,7 @@ async function findFailing(db: Database, ofHooks: RawBuilder<unknown>): Promise<
 }
 
 /** How many deliveries wait, and how many failed within a day. */
-async function countDeliveries(
-  db: Database,
-  ofHooks: RawBuilder<unknown>,
-): Promise<{ pending: number; failed_last_day: number }> {
+async function countDeliveries(db: Database, ofHooks: RawBuilder<unknown>) {
   const count = (condition: RawBuilder<unknown>) => sql`(select count(*) from (
     select from hooks h join deliveries d on d.hook_id = h.id where ${ofHooks} and ${condition}
     limit ${COUNT_LIMIT}::bigint) as counted)`

@@ -56,11 +56,7 @@ const MARK_EVERY_MS = 5_000
  * Drops ids that can no longer appear, after a read. Ids below a mark were taken before it; what had not appeared
  * when a read began long enough after it never will. Pure.
  */
-export function expireGaps(
-  unseen: Unseen,
-  marks: Marks,
-  read: { beganAt: number; endedAt: number },
-): { unseen: Unseen; marks: Marks } {
+export function expireGaps(unseen: Unseen, marks: Marks, read: { beganAt: number; endedAt: number }) {
   const expired = marks.findLastIndex((mark) => mark.at <= read.beganAt - GAP_EXPIRY_MS)
   const rest = marks.slice(expired + 1)
   const isMarked = rest.length > 0 && rest.at(-1)!.at > read.endedAt - MARK_EVERY_MS

@@ -72,11 +72,7 @@ function createSlot(userId: number, settings: StreamSettings, onRelease: () => v
      * The events as a response body, read from the source as fast as the client takes them. The slot is released
      * when the response is over; until then `mayContinue` is called regularly.
      */
-    fill(
-      into: ServerResponse,
-      events: AsyncGenerator<string>,
-      mayContinue: () => Promise<boolean>,
-    ): Readable {
+    fill(into: ServerResponse, events: AsyncGenerator<string>, mayContinue: () => Promise<boolean>) {
       response = into
       isAllowed = mayContinue
       // Also when the client is gone: a quiet source would not notice.

@@ -4,11 +4,7 @@ import type { EventData } from './schemas.ts'
 // Server-sent events on the wire: https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 /** JSON has no line breaks, so one `data` line holds it. */
-export function formatEvent<Type extends keyof EventData>(
-  type: Type,
-  id: string,
-  data: EventData[Type],
-): string {
+export function formatEvent<Type extends keyof EventData>(type: Type, id: string, data: EventData[Type]) {
   return `event: ${type}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
@@ -56,11 +52,7 @@ export async function* withHeartbeats(
 }
 
 /** Promise.race would leak a listener on the signal each time. */
-function firstOf<Result>(
-  result: Promise<Result>,
-  ms: number,
-  signal: AbortSignal,
-): Promise<Result | 'quiet' | 'aborted'> {
+function firstOf<Result>(result: Promise<Result>, ms: number, signal: AbortSignal) {
   const { promise, resolve, reject } = Promise.withResolvers<Result | 'quiet' | 'aborted'>()
   const onAbort = () => resolve('aborted')
   const timer = setTimeout(() => resolve('quiet'), ms)

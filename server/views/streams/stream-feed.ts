@@ -90,10 +90,7 @@ export async function* streamFeed(
     passed = count
   }
 
-  async function* send(
-    moves: readonly ActionMove[],
-    pass: (move: ActionMove) => void,
-  ): AsyncGenerator<string> {
+  async function* send(moves: readonly ActionMove[], pass: (move: ActionMove) => void) {
     const selected = await select(moves)
     isOver = !selected
     let text = ''
