@@ -47,14 +47,7 @@ const CHECK_MS = 2_000
 /** Prometheus waits for ten seconds. */
 const SCRAPE_MS = 5_000
 
-export type Service = {
-  /** Undefined for a worker-only process. */
-  url: string | undefined
-  /** Where such a process tells how it is; undefined without GANTRY_WORKER_PORT. */
-  healthUrl: string | undefined
-  /** `hurry` ends the time that running work has. */
-  stop(hurry?: AbortSignal): Promise<void>
-}
+export type Service = Awaited<ReturnType<typeof startService>>
 
 /** `embedded`: the database, unless there is a DATABASE_URL. The service stops it. */
 export async function startService(
@@ -62,7 +55,7 @@ export async function startService(
   log: FastifyBaseLogger,
   print: (message: string) => void,
   embedded: Promise<EmbeddedPostgres> | undefined,
-): Promise<Service> {
+) {
   // Whatever has started is stopped in reverse order: by stop(), or here when a later component fails to start.
   await using resources = new AsyncDisposableStack()
   const reportError = (part: string) => (error: Error) =>
@@ -222,9 +215,12 @@ export async function startService(
 
   const running = resources.move()
   return {
+    /** Undefined for a worker-only process. */
     url,
+    /** Where such a process tells how it is; undefined without GANTRY_WORKER_PORT. */
     healthUrl,
-    async stop(signal) {
+    /** `signal` ends the time that running work has. */
+    async stop(signal?: AbortSignal): Promise<void> {
       isStopping = true
       hurry = signal
       // Meanwhile the API answers, and hook calls are stored.

@@ -3,7 +3,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type CommandEnd, type Impossible, impossible, type Unreachable } from './executor.ts'
 import type { Guard, GuardSignal } from './guard.ts'
-import { KILL_TIMEOUT_MS, type LaunchedCommand, waitAtMost } from './supervise.ts'
+import { KILL_TIMEOUT_MS, waitAtMost } from './supervise.ts'
 
 export type Lease = { guard: Guard; release(): void }
 type Opening = Promise<Guard | Impossible | Unreachable>

@@ -11,20 +11,7 @@ import type { Readable, Writable } from 'node:stream'
 import { readOneLiner } from '#platform/scripts.ts'
 import { onLines } from './output.ts'
 
-export type Guard = {
-  /**
-   * Signals every process with this mark and, when known, the command's process group. Resolves with the number of
-   * processes found; signal 0 only counts. Rejects when the guard has ended.
-   */
-  signal(name: GuardSignal, mark: string, group: number | undefined): Promise<number>
-  /** The process group to end when the connection does. */
-  watch(group: number): void
-  unwatch(group: number): void
-  /** Resolves when the guard has ended. */
-  gone: Promise<void>
-  /** Call when no command needs it any more. It leaves other processes alone: root's guard would find them all. */
-  close(): void
-}
+export type Guard = Exclude<Awaited<ReturnType<typeof openGuard>>, string>
 
 export type GuardSignal = 'TERM' | 'KILL' | '0'
 
@@ -46,11 +33,7 @@ export function createMarks() {
 export const GUARD = readOneLiner('./guard.sh', import.meta.url)
 
 /** Resolves when the guard is ready; when its output ends before that, with what was printed instead. */
-export async function openGuard(
-  input: Writable,
-  output: Readable,
-  { marks, silence }: GuardSettings,
-): Promise<Guard | string> {
+export async function openGuard(input: Writable, output: Readable, { marks, silence }: GuardSettings) {
   const waiting = new Map<number, PromiseWithResolvers<number>>()
   const ready = Promise.withResolvers<boolean>()
   const gone = Promise.withResolvers<void>()
@@ -81,7 +64,11 @@ export async function openGuard(
   const heartbeat = silence && setInterval(() => send(0, 'beat'), silence.heartbeatMs)
   gone.promise.then(() => clearInterval(heartbeat ?? undefined))
   return {
-    signal(name, mark, group) {
+    /**
+     * Signals every process with this mark and, when known, the command's process group. Resolves with the number of
+     * processes found; signal 0 only counts. Rejects when the guard has ended.
+     */
+    signal(name: GuardSignal, mark: string, group: number | undefined): Promise<number> {
       if (isGone) return Promise.reject(new Error('the guard has ended'))
       const id = ++requests
       const response = Promise.withResolvers<number>()
@@ -89,9 +76,12 @@ export async function openGuard(
       send(id, name, mark, group ?? '')
       return response.promise
     },
-    watch: (group) => void send(0, 'watch', '-', group),
-    unwatch: (group) => void send(0, 'forget', '-', group),
+    /** The process group to end when the connection does. */
+    watch: (group: number) => void send(0, 'watch', '-', group),
+    unwatch: (group: number) => void send(0, 'forget', '-', group),
+    /** Resolves when the guard has ended. */
     gone: gone.promise,
+    /** Call when no command needs it any more. It leaves other processes alone: root's guard would find them all. */
     close: () => void input.end('0 bye\n'),
   }
 }

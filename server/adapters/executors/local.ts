@@ -6,7 +6,6 @@ import { mkdir } from 'node:fs/promises'
 import {
   type CommandRequest,
   type Connection,
-  type Executor,
   type Impossible,
   impossible,
   type Unreachable,
@@ -38,15 +37,7 @@ import { createExecutor, supervise } from './supervise.ts'
 /** What ends the processes that a command leaves behind: see launcher.ts and guard.ts. Only a namespace isolates. */
 export type Containment = 'namespace' | 'guard'
 
-export type LocalExecutor = Executor & {
-  /** The account of commands that specify none. */
-  account: LocalAccount | Impossible
-  containment: Containment
-  /** For the commands of one server. Its root is created when it is missing; closing it does nothing. */
-  connect(rootDirectory: string): Promise<Connection>
-  /** Why no server may have this root. */
-  refuseRoot(rootDirectory: string): Promise<RefusedRoot | undefined>
-}
+export type LocalExecutor = Exclude<Awaited<ReturnType<typeof openLocalExecutor>>, Unreachable>
 
 export type LocalOptions = Secrets & {
   /** The account of the embedded database, which commands must not use. */
@@ -73,7 +64,7 @@ const PROBE: CommandRequest = {
 }
 
 /** Once per process: finds out what the machine allows, which takes some milliseconds. */
-export async function openLocalExecutor(options: LocalOptions): Promise<LocalExecutor | Unreachable> {
+export async function openLocalExecutor(options: LocalOptions) {
   const { home } = options
   await mkdir(home, { recursive: true, mode: 0o700 })
   const account = await chooseLocalAccount(options.excludedUid)
@@ -100,6 +91,7 @@ export async function openLocalExecutor(options: LocalOptions): Promise<LocalExe
     shutDown: backend.close,
   })
 
+  /** Why no server may have this root. */
   async function refuseRoot(root: string): Promise<RefusedRoot | undefined> {
     const placed = namespaced ? await locateRoot(options, hidden, root) : undefined
     return placed?.kind === 'refused' ? placed : undefined
@@ -107,10 +99,12 @@ export async function openLocalExecutor(options: LocalOptions): Promise<LocalExe
 
   return {
     ...executor,
+    /** The account of commands that specify none. */
     account,
-    containment: namespaced ? 'namespace' : 'guard',
+    containment: (namespaced ? 'namespace' : 'guard') as Containment,
     refuseRoot,
-    async connect(root) {
+    /** For the commands of one server. Its root is created when it is missing; closing it does nothing. */
+    async connect(root: string): Promise<Connection> {
       const refused = await refuseRoot(root)
       if (refused) return unreachable(refused.message)
       // Where we may not create it, the first command says so in the step's log.

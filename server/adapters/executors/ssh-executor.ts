@@ -2,19 +2,12 @@
 // has one for its guard.
 
 import type { ClientChannel } from 'ssh2'
-import {
-  type CommandEnd,
-  type Executor,
-  type Impossible,
-  impossible,
-  type Unreachable,
-  unreachable,
-} from './executor.ts'
+import { type CommandEnd, type Impossible, impossible, type Unreachable, unreachable } from './executor.ts'
 import { createMarks, GUARD, type Guard, type GuardSettings, openGuard } from './guard.ts'
 import { createGuardPool, guardCommand } from './guard-pool.ts'
 import { BOOTSTRAP, MARK_VARIABLE } from './preamble.ts'
 import { printable, type SshConnection } from './ssh-connection.ts'
-import { createExecutor, type LaunchedCommand } from './supervise.ts'
+import { createExecutor } from './supervise.ts'
 
 type Settings = { silence: GuardSettings['silence']; startTimeoutMs: number }
 

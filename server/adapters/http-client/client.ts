@@ -31,15 +31,9 @@ export type HttpClient = {
   close(): Promise<void>
 }
 
-export function createHttpClient({
-  guard,
-  userAgent,
-}: {
-  guard: AddressGuard
-  userAgent: string
-}): HttpClient {
-  const verifying = openConnections({ guard, verifySsl: true })
-  const trusting = openConnections({ guard, verifySsl: false })
+export function createHttpClient(options: { guard: AddressGuard; userAgent: string }): HttpClient {
+  const verifying = openConnections({ ...options, verifySsl: true })
+  const trusting = openConnections({ ...options, verifySsl: false })
   const stopsOf = shareStops()
   const notSent = (kind: Failure, message: string) => ({ kind, message, ipAddress: null, durationMs: 0 })
 
@@ -47,7 +41,7 @@ export function createHttpClient({
     async send(request, signal) {
       const url = readUrl(request.url)
       if (typeof url === 'string') return notSent('blocked', url)
-      const headers = prepareHeaders(request.headers, userAgent)
+      const headers = prepareHeaders(request.headers, options.userAgent)
       if (typeof headers === 'string') return notSent('blocked', headers)
       if (signal?.aborted) return notSent('unreachable', STOPPED)
       const exchange = startExchange({ ...request, stops: signal && stopsOf(signal) })

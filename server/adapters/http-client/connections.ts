@@ -18,16 +18,6 @@ export type ExchangeHandler = Dispatcher.DispatchHandler & {
   onFree: () => void
 }
 
-export type Connections = {
-  /** Sends the request when a connection is free. Those who share an origin share its connections fairly. */
-  dispatch(
-    request: Dispatcher.DispatchOptions & { origin: string },
-    sharer: string,
-    handler: ExchangeHandler,
-  ): void
-  close(): Promise<void>
-}
-
 /** A hook that is alone gets three quarters of them, no fewer than the deliveries that are sent to it at the same time. */
 const CONNECTIONS_PER_ORIGIN = 86
 /** With one each for those that would have to wait for connections that others hold. */
@@ -44,7 +34,7 @@ const MAX_ADDRESSES = 8
  * Keep-alive connections per origin. Whether certificates are verified is a property of the connection, so each
  * choice has its own. HTTP/1.1 only and one request at a time: then a bad response spoils one request.
  */
-export function openConnections(options: { guard: AddressGuard; verifySsl: boolean }): Connections {
+export function openConnections(options: { guard: AddressGuard; verifySsl: boolean }) {
   const opening = new Set<Socket>()
   let isClosed = false
   const connectors = [FIRST_ADDRESSES_TIMEOUT_MS, LAST_ADDRESS_TIMEOUT_MS].map((timeout) =>
@@ -111,7 +101,12 @@ export function openConnections(options: { guard: AddressGuard; verifySsl: boole
   })
   const slots = createFairSlots({ shared: CONNECTIONS_PER_ORIGIN, most: MAX_CONNECTIONS_PER_ORIGIN })
   return {
-    dispatch(request, sharer, handler) {
+    /** Sends the request when a connection is free. Those who share an origin share its connections fairly. */
+    dispatch(
+      request: Dispatcher.DispatchOptions & { origin: string },
+      sharer: string,
+      handler: ExchangeHandler,
+    ): void {
       slots.enter(request.origin, sharer, () => {
         if (handler.isOver()) return false
         handler.onFree = () => slots.leave(request.origin, sharer)
@@ -119,7 +114,7 @@ export function openConnections(options: { guard: AddressGuard; verifySsl: boole
         return true
       })
     },
-    async close() {
+    async close(): Promise<void> {
       const reason = new RequestError('unreachable', STOPPING)
       isClosed = true
       slots.close()

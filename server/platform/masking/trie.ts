@@ -1,18 +1,4 @@
-/** Words as a tree of prefixes. Nodes are numbered by depth; 0 is the root, and no node is the child of a later one. */
-export type Trie = {
-  size: number
-  symbol: Uint16Array
-  /** The first child; the others are its siblings. */
-  child: Int32Array
-  sibling: Int32Array
-  depth: Int32Array
-  /** Whether a word ends here. */
-  isWord: Uint8Array
-  /** Where all words that end here are exact: their texts. */
-  exact: Map<number, string[]>
-  /** Whether a line break may follow, inside a word. */
-  mayWrap: Uint8Array
-}
+export type Trie = ReturnType<typeof buildTrie>
 
 export type Word = {
   text: string
@@ -43,13 +29,23 @@ function lowerCase(code: number): number {
   return code >= 0x41 && code <= 0x5a ? code + 0x20 : code
 }
 
-/** Letter by letter of all words: so a node has a higher number than those above it. */
-export function buildTrie(words: readonly Word[], symbols: Uint16Array): Trie {
+/**
+ * Words as a tree of prefixes. Nodes are numbered by depth, because words are added letter by letter; 0 is the root, and
+ * no node is the child of a later one.
+ */
+export function buildTrie(words: readonly Word[], symbols: Uint16Array) {
   const most = 1 + words.reduce((sum, { text }) => sum + text.length, 0)
   const symbol = new Uint16Array(most)
-  const [child, sibling, depth] = [new Int32Array(most), new Int32Array(most), new Int32Array(most)]
-  const [isWord, mayWrap] = [new Uint8Array(most), new Uint8Array(most)]
+  /** The first child; the others are its siblings. */
+  const child = new Int32Array(most)
+  const sibling = new Int32Array(most)
+  const depth = new Int32Array(most)
+  /** Whether a word ends here. */
+  const isWord = new Uint8Array(most)
+  /** Where all words that end here are exact: their texts. */
   const exact = new Map<number, string[]>()
+  /** Whether a line break may follow, inside a word. */
+  const mayWrap = new Uint8Array(most)
   let size = 1
   let unfinished = words.map(({ text, isExact, mayWrap: wraps }) => ({ text, isExact, wraps, node: 0 }))
   for (let at = 0; unfinished.length > 0; at++) {

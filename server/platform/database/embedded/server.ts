@@ -23,11 +23,7 @@ export type ServerPlan = {
   onLaunch: () => void
 }
 
-export type Server = {
-  /** Resolves with the reason when the server has exited. */
-  ended: Promise<string>
-  stop(): Promise<void>
-}
+export type Server = ReturnType<typeof watch>
 
 // Crash recovery replays up to max_wal_size of changes before the server is ready.
 const READY_WITHIN_MS = 300_000
@@ -115,14 +111,15 @@ async function parentDeathWrapper(account: Account): Promise<string[]> {
   }
 }
 
-function watch(child: ChildProcess): Server {
+function watch(child: ChildProcess) {
   const ended = once(child, 'exit').then(
     ([code, signal]) => (signal ? `signal ${signal}` : `exit code ${code}`),
     (error: Error) => error.message,
   )
   return {
+    /** Resolves with the reason when the server has exited. */
     ended,
-    async stop() {
+    async stop(): Promise<void> {
       child.kill('SIGINT')
       const timer = setTimeout(() => child.kill('SIGQUIT'), FAST_SHUTDOWN_MS)
       await ended
