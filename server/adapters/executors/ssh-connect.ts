@@ -15,7 +15,6 @@ export type SshOptions = {
   port: number
   username: string
   privateKey: string
-  passphrase?: string
   /** `ssh-ed25519 AAAA…` or `SHA256:…`; null: trust the key that the host shows this first time. */
   hostKey: string | null
   /**
@@ -137,17 +136,12 @@ function explain(error: SshError, { host, port, username }: SshOptions, timeoutM
   return `no SSH connection to ${address}: ${printable(error.message)}`
 }
 
-function readPrivateKey({ privateKey, passphrase }: SshOptions): ssh2.ParsedKey | Unreachable {
-  const [key] = [ssh2.utils.parseKey(privateKey, passphrase)].flat()
+function readPrivateKey({ privateKey }: SshOptions): ssh2.ParsedKey | Unreachable {
+  const [key] = [ssh2.utils.parseKey(privateKey)].flat()
   if (key && !(key instanceof Error) && key.isPrivateKey()) return key
   // The message of the parser never quotes the key.
   const problem = key instanceof Error ? key.message : ''
-  if (/no passphrase given/i.test(problem))
-    return unreachable('the private key is encrypted, and no passphrase was given')
-  // A wrong passphrase also shows as garbage where the key should be.
-  const garbage =
-    passphrase !== undefined && /malformed|unable to (parse|authenticate)|bad decrypt/i.test(problem)
-  return garbage || /passphrase|integrity check/i.test(problem)
-    ? unreachable('the passphrase does not match the private key')
+  return /no passphrase given/i.test(problem)
+    ? unreachable('the private key is encrypted, and no passphrase was given')
     : unreachable('the private key cannot be read: it must be a private key in OpenSSH or PEM format')
 }

@@ -88,13 +88,12 @@ describe('commands over SSH', () => {
       [{ privateKey: 'not a key' }, /the private key cannot be read/],
       [{ privateKey: other.publicKey }, /the private key cannot be read/],
       [{ privateKey: locked.privateKey }, /encrypted, and no passphrase was given/],
-      [{ privateKey: locked.privateKey, passphrase: 'wrong' }, /the passphrase does not match/],
       [{ hostKey: 'rubbish' }, /is not a public key/],
     ]
     for (const [change, expected] of cases) {
       const message = await rejection({ ...options, ...change })
       assert.match(message, expected)
-      assert.doesNotMatch(message, /BEGIN|AAAA|sesame|wrong/)
+      assert.doesNotMatch(message, /BEGIN|AAAA|sesame/)
     }
   })
 
@@ -130,13 +129,6 @@ describe('commands over SSH', () => {
       connection.kind === 'unreachable' ? connection.message : '',
       /the name no-such-host\.invalid could not be resolved/,
     )
-  })
-
-  test('a key with a passphrase opens', async (t) => {
-    const locked = await keyPair(t, { passphrase: 'open sesame' })
-    const server = await startSshd(t, { authorized: locked.publicKey })
-    const executor = await connected(t, server, { privateKey: locked.privateKey, passphrase: 'open sesame' })
-    assert.equal((await run(executor, 'echo hello')).output, 'hello\n')
   })
 
   test('connecting can be cancelled', async (t) => {
