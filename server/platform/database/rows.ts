@@ -1,21 +1,14 @@
 import { type InsertObject, type SelectQueryBuilder, sql, type UpdateObject } from 'kysely'
 import type { Transaction } from './connect.ts'
+import type { Dated } from './tables/columns.ts'
 import type { Tables } from './tables.ts'
 
 // What writing any resource has in common.
 
-type ResourceTable =
-  | 'organizations'
-  | 'projects'
-  | 'environments'
-  | 'roles'
-  | 'credentials'
-  | 'servers'
-  | 'applications'
-  | 'application_variables'
-  | 'pipelines'
-  | 'pipeline_steps'
-  | 'hooks'
+/** Those whose rows tell when they were changed. */
+type ResourceTable = {
+  [Table in keyof Tables]: Tables[Table] extends Dated & { id: unknown } ? Table : never
+}[keyof Tables]
 
 export const NOW = sql<string>`now()`
 

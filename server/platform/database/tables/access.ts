@@ -2,6 +2,15 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Dated, Id, MaybeJson, MaybeTimestamp, Timestamp } from './columns.ts'
 
+/** A role, and where: in an organization, or in a project or environment of it. */
+type Granted = {
+  built_in_role: 'owner' | 'admin' | 'developer' | 'viewer' | null
+  role_id: number | null
+  organization_id: number
+  project_id: number | null
+  environment_id: number | null
+}
+
 export type AccessTables = {
   users: Dated & {
     id: Id
@@ -48,14 +57,9 @@ export type AccessTables = {
   sign_in_networks: { user_id: number; network: string; signed_in_at: Timestamp }
   password_resets: { user_id: number; hash: Buffer; expires_at: Timestamp; created_at: Timestamp }
   roles: Dated & { id: Id; organization_id: number; name: string; permissions: string[] }
-  grants: {
+  grants: Granted & {
     id: Id
     user_id: number
-    built_in_role: 'owner' | 'admin' | 'developer' | 'viewer' | null
-    role_id: number | null
-    organization_id: number
-    project_id: number | null
-    environment_id: number | null
     /** `oidc`: mapped from a group of the identity provider, and replaced at the next sign-in. */
     source: Generated<'manual' | 'oidc'>
     created_at: Timestamp
@@ -109,15 +113,7 @@ export type AccessTables = {
     expires_at: Timestamp
     created_at: Timestamp
   }
-  invitation_grants: {
-    id: Id
-    invitation_id: number
-    built_in_role: 'owner' | 'admin' | 'developer' | 'viewer' | null
-    role_id: number | null
-    organization_id: number
-    project_id: number | null
-    environment_id: number | null
-  }
+  invitation_grants: Granted & { id: Id; invitation_id: number }
   audit_entries: {
     id: Id
     organization_id: number | null
