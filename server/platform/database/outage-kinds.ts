@@ -1,20 +1,10 @@
 // The kinds of database failures that an operator has to tell apart, because each has another remedy. Pure.
 
-export const OUTAGE_KINDS = [
-  'unreachable',
-  'unresponsive',
-  'read_only',
-  'disk_full',
-  'pool_exhausted',
-  'lock_wait',
-] as const
-export type OutageKind = (typeof OUTAGE_KINDS)[number]
-
 /** Set on the error of a request that waited for a connection in vain while all of them were in use. */
 export const POOL_EXHAUSTED = 'POOL_EXHAUSTED'
 
 /** `event` and `remedy` make a log line; `sentence` is for people who run Gantry. */
-export const OUTAGES: Record<OutageKind, { event: string; sentence: string; remedy: string }> = {
+export const OUTAGES = {
   unreachable: {
     event: 'database unreachable',
     sentence: 'The database cannot be reached.',
@@ -48,7 +38,10 @@ export const OUTAGES: Record<OutageKind, { event: string; sentence: string; reme
     remedy:
       'End the transaction that holds the lock: the log line "waiting for a lock" names it, and so does pg_blocking_pids.',
   },
-}
+} satisfies Record<string, { event: string; sentence: string; remedy: string }>
+
+export type OutageKind = keyof typeof OUTAGES
+export const OUTAGE_KINDS = Object.keys(OUTAGES) as OutageKind[]
 
 const KIND_BY_CODE: Record<string, OutageKind> = {
   [POOL_EXHAUSTED]: 'pool_exhausted',
