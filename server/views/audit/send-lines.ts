@@ -1,6 +1,7 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { reasonOf } from '#platform/database/error-code.ts'
+import { unlessStalled } from '#platform/http/stalled-clients.ts'
 
 /** A client that reads nothing for this long is disconnected; it can continue after the last entry it got. */
 const STALL_MS = 60_000
@@ -9,16 +10,9 @@ const STALL_MS = 60_000
 export function createDownloads() {
   const closing = new AbortController()
 
-  async function* unlessStalled(reply: FastifyReply, parts: AsyncGenerator<string>): AsyncGenerator<string> {
+  async function* reportingEnd(reply: FastifyReply, parts: AsyncGenerator<string>): AsyncGenerator<string> {
     try {
-      for await (const part of parts) {
-        const timer = setTimeout(() => reply.raw.destroy(), STALL_MS)
-        try {
-          yield part
-        } finally {
-          clearTimeout(timer)
-        }
-      }
+      yield* parts
     } catch (error) {
       // The response has begun: it can only be cut off, and nothing else would say why.
       reply.log.warn(reasonOf(error), 'export ended early')
@@ -28,10 +22,8 @@ export function createDownloads() {
 
   return {
     start(reply: FastifyReply, parts: AsyncGenerator<string>): Readable {
-      return addAbortSignal(
-        closing.signal,
-        Readable.from(unlessStalled(reply, parts), { objectMode: false, highWaterMark: 1 }),
-      )
+      const lines = unlessStalled(reply.raw, reportingEnd(reply, parts), STALL_MS)
+      return addAbortSignal(closing.signal, Readable.from(lines, { objectMode: false, highWaterMark: 1 }))
     },
     close: () => closing.abort(),
   }

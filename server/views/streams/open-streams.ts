@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { finished, Readable } from 'node:stream'
 import { isOutage } from '#platform/database/outages.ts'
+import { unlessStalled } from '#platform/http/stalled-clients.ts'
 import type { StreamSettings } from './settings.ts'
 
 export type StreamSlot = ReturnType<typeof createSlot>
@@ -19,13 +20,8 @@ export function createOpenStreams(settings: StreamSettings, onError: (error: Err
   const streams = {
     acquire(userId: number): StreamSlot | 'full' | 'too-many' {
       if (isClosed || slots.size >= settings.maxStreams) return 'full'
-      if (
-        slots
-          .values()
-          .filter((slot) => slot.userId === userId)
-          .toArray().length >= settings.maxPerUser
-      )
-        return 'too-many'
+      const own = [...slots].filter((slot) => slot.userId === userId)
+      if (own.length >= settings.maxPerUser) return 'too-many'
       const slot = createSlot(userId, settings, () => slots.delete(slot))
       slots.add(slot)
       return slot
@@ -51,17 +47,6 @@ function createSlot(userId: number, settings: StreamSettings, onRelease: () => v
   let isAllowed: (() => Promise<boolean>) | undefined
   let check: 'none' | 'running' | 'outdated' = 'none'
 
-  async function* unlessStalled(events: AsyncGenerator<string>): AsyncGenerator<string> {
-    for await (const text of events) {
-      const timer = setTimeout(() => response?.destroy(), settings.stallMs)
-      try {
-        yield text
-      } finally {
-        clearTimeout(timer)
-      }
-    }
-  }
-
   const isOutdated = () => check === 'outdated'
 
   const slot = {
@@ -77,7 +62,7 @@ function createSlot(userId: number, settings: StreamSettings, onRelease: () => v
       isAllowed = mayContinue
       // Also when the client is gone: a quiet source would not notice.
       finished(response, slot.release)
-      return Readable.from(unlessStalled(events), { highWaterMark: 1 })
+      return Readable.from(unlessStalled(into, events, settings.stallMs), { highWaterMark: 1 })
     },
     /** Called directly only for a slot that was not filled. */
     release() {
