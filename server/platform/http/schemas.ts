@@ -50,6 +50,7 @@ function optionsOf<Rules>(options: Options<Rules>) {
 export const Text = (options: Options<TStringOptions> = {}) => Type.String(optionsOf(options))
 export const Flag = (options: Options<TSchemaOptions> = {}) => Type.Boolean(optionsOf(options))
 export const Integer = (options: Options<TNumberOptions> = {}) => Type.Integer(optionsOf(options))
+export const Count = (description: string) => Type.Integer({ minimum: 0, description })
 export const Anything = (options: Options<TSchemaOptions> = {}) => Type.Unknown(optionsOf(options))
 export function List<Item extends TSchema>(items: Item, options: Options<TArrayOptions> = {}) {
   return Type.Array(items, optionsOf(options))

@@ -101,25 +101,20 @@ export async function presentRuns(
     tree.environments(rows.map((row) => row.environment_id)),
     tree.pipelines(rows.map((row) => row.pipeline_id)),
   ])
-  return rows.map((row) => {
-    const pipeline = pipelines.get(row.pipeline_id)!
-    const { project, ...environment } = environments.get(row.environment_id)!
+  return rows.map(({ environment_id, pipeline_id, type, status, status_reason_code, ...run }) => {
+    const pipeline = pipelines.get(pipeline_id)!
+    const { project, ...environment } = environments.get(environment_id)!
     return {
-      id: row.id,
-      ...presentStatus(row.status, row.status_reason_code),
-      ...presentType(row.type),
+      ...run,
+      ...presentStatus(status, status_reason_code),
+      ...presentType(type),
       resource_id: pipeline.resource_id,
       ...presentResource(pipeline),
       pipeline: { id: pipeline.id, name: pipeline.name },
       environment: { id: environment.id, name: environment.name, type: environment.type },
       project: { id: project.id, name: project.name },
       organization: { id: project.organization.id, name: project.organization.name },
-      trigger_type: row.trigger_type,
-      trigger_name: row.trigger_name,
-      url_web_permalink: permalink(baseUrl, row.id),
-      started_at: row.started_at,
-      completed_at: row.completed_at,
-      created_at: row.created_at,
+      url_web_permalink: permalink(baseUrl, run.id),
     }
   })
 }

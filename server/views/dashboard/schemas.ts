@@ -8,7 +8,6 @@ import {
 import { hookHealthSchema } from '#model/hooks/health.ts'
 import * as t from '#platform/http/schemas.ts'
 
-const Count = (description: string) => t.Integer({ minimum: 0, description })
 const Day = t.Text({ format: 'date', description: 'The day, in UTC.' })
 const nameFields = (what: string) => ({
   id: t.idOf(what),
@@ -47,7 +46,7 @@ const failingHookSchema = t.namedObject('FailingHook', {
   pipeline_id: t.idOf('pipeline'),
   environment_id: t.idOf('environment'),
   failing_since: t.TimeOrNull('When its deliveries began to fail; null when they do not.'),
-  failures_in_a_row: Count('How many attempts failed in a row.'),
+  failures_in_a_row: t.Count('How many attempts failed in a row.'),
   open_until: t.TimeOrNull('Nothing is sent before this time; null when deliveries are not paused.'),
   disabled_at: t.TimeOrNull('When Gantry disabled it because deliveries failed; null otherwise.'),
   disabled_reason: t.TextOrNull('Why Gantry disabled it; null otherwise.'),
@@ -70,8 +69,8 @@ const overviewDeliveriesSchema = t.namedObject('OverviewDeliveries', {
     t.ref(failingHookSchema),
     'Outgoing hooks whose receivers fail, or that were disabled for it; at most 50.',
   ),
-  pending: Count('Pending deliveries; 10000 means 10000 or more.'),
-  failed_last_day: Count('Deliveries that failed permanently within 24 hours; 10000 means 10000 or more.'),
+  pending: t.Count('Pending deliveries; 10000 means 10000 or more.'),
+  failed_last_day: t.Count('Deliveries that failed permanently within 24 hours; 10000 means 10000 or more.'),
   failed: t.List(
     t.ref(failedNotificationSchema),
     'Deliveries that failed permanently within 24 hours, latest first; at most 20. More about them: `GET /actions/{id}/notifications`.',
@@ -94,18 +93,18 @@ export type NeedsAttention = t.Static<typeof attentionSchema>
 
 const queueDepth = t.Exactly({
   job: t.Text('The name of the job.'),
-  ready: Count('Jobs that wait for a worker.'),
-  deferred: Count('Jobs that are due later.'),
-  active: Count('Jobs that run.'),
-  dead: Count('Jobs that failed permanently.'),
+  ready: t.Count('Jobs that wait for a worker.'),
+  deferred: t.Count('Jobs that are due later.'),
+  active: t.Count('Jobs that run.'),
+  dead: t.Count('Jobs that failed permanently.'),
 })
 
 export const overviewSchema = t.namedObject('Overview', {
   counts: t.Exactly(
     {
-      running: Count('Runs in progress; 10000 means 10000 or more.'),
-      waiting: Count('Runs that have not started: pending, queued or waiting; 10000 means 10000 or more.'),
-      failed_last_day: Count('Runs that failed within 24 hours; 10000 means 10000 or more.'),
+      running: t.Count('Runs in progress; 10000 means 10000 or more.'),
+      waiting: t.Count('Runs that have not started: pending, queued or waiting; 10000 means 10000 or more.'),
+      failed_last_day: t.Count('Runs that failed within 24 hours; 10000 means 10000 or more.'),
     },
     { description: 'How many runs there are of each kind: the lists below are shortened.' },
   ),
@@ -118,9 +117,9 @@ export const overviewSchema = t.namedObject('Overview', {
   runs_per_day: t.List(
     t.Exactly({
       date: Day,
-      completed: Count('Runs that completed.'),
-      failed: Count('Runs that failed.'),
-      skipped: Count('Runs that were skipped.'),
+      completed: t.Count('Runs that completed.'),
+      failed: t.Count('Runs that failed.'),
+      skipped: t.Count('Runs that were skipped.'),
     }),
     'By the day on which they ended; the last 30 days, today last.',
   ),
@@ -137,13 +136,13 @@ export const overviewSchema = t.namedObject('Overview', {
   deliveries: t.described(t.ref(overviewDeliveriesSchema), 'The state of notifications.'),
   needs_attention: t.Exactly(
     {
-      count: Count('How many there are.'),
+      count: t.Count('How many there are.'),
       items: t.List(t.ref(attentionSchema), 'Latest first; at most 20.'),
     },
     { description: 'What to look at, besides failed runs and deliveries.' },
   ),
   workers: t.Exactly(
-    { alive: Count('Workers online in the entire installation.') },
+    { alive: t.Count('Workers online in the entire installation.') },
     { description: 'The processes that run jobs.' },
   ),
   queue: t.Exactly(

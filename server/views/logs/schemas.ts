@@ -11,10 +11,7 @@ export const stepLogSchema = t.namedObject('StepLog', {
       ),
       gaps: t.List(
         t.Exactly({
-          offset: t.Integer({
-            minimum: 0,
-            description: 'Where the omitted part starts, in bytes of UTF-8 from the start of the log.',
-          }),
+          offset: t.Count('Where the omitted part starts, in bytes of UTF-8 from the start of the log.'),
           omitted_bytes: t.Integer({ minimum: 1, description: 'How many bytes are omitted there.' }),
         }),
         'Parts of the log that are not in `output`, because only the first and the last 5 MiB are stored.',

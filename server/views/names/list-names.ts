@@ -1,10 +1,11 @@
 import type { Caller } from '#access/authorization/caller.ts'
 import { slugifyAnyScript } from '#client/slug.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
+import { pickFields } from '#platform/http/schemas.ts'
 import { byPath, type IndexedName, keyOf } from './indexed-names.ts'
 import type { NameIndex } from './name-index.ts'
 import { entriesWithin, type NameQuery } from './name-query.ts'
-import type { NameEntry } from './schemas.ts'
+import { type NameEntry, nameEntrySchema } from './schemas.ts'
 import { visibleNames } from './visible-names.ts'
 
 export async function listNames(
@@ -24,22 +25,17 @@ export async function listNames(
 }
 
 function present(entry: IndexedName): NameEntry {
-  const { type, id, name, path, organization, scope, archived, parent } = entry
+  const { type, scope, parent } = entry
   const pipeline = type === 'pipeline' ? entry : parent?.type === 'pipeline' ? parent : null
   const resource = pipeline?.parent
-  return {
-    type,
-    id,
-    name,
-    path,
-    organization,
+  return pickFields(nameEntrySchema, {
+    ...entry,
     project_id: scope.project_id ?? null,
     environment_id: scope.environment_id ?? null,
     resource_type: (resource?.type as NameEntry['resource_type']) ?? null,
     resource_id: (resource?.id as number | undefined) ?? null,
     pipeline_id: pipeline && pipeline !== entry ? (pipeline.id as number) : null,
-    archived,
-  }
+  })
 }
 
 // Searches names for words. Pure.

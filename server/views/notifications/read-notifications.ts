@@ -5,9 +5,10 @@ import { loadPauses } from '#model/hooks/rate-budgets.ts'
 import type { HookCapture } from '#model/hooks/schemas.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { RemoteState } from '#platform/database/tables.ts'
+import { pickFields } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { type DeliveryRow, presentNotification } from './present-notification.ts'
-import type { ActionNotification } from './schemas.ts'
+import { type ActionNotification, actionNotificationSchema } from './schemas.ts'
 
 type HookRow = {
   hook_id: string
@@ -51,19 +52,14 @@ export async function readNotifications(
     const hook = ofHook[0]!
     const shown = presentNotification(ofHook, pauseOf(hook, hook, pauses.get(hook.hook_id)))
     if (!shown) return []
-    return {
-      hook_id: hook.hook_id,
-      hook_name: hook.hook_name,
-      receiver: URL.parse(hook.target_url)?.host ?? null,
-      preset: hook.preset,
+    return pickFields(actionNotificationSchema, {
+      ...hook,
       ...shown,
+      receiver: URL.parse(hook.target_url)?.host ?? null,
       remote_state: hook.remote_state ?? 'not_checked',
-      remote_status: hook.remote_status,
-      remote_detail: hook.remote_detail,
-      checked_at: hook.checked_at,
       repairs: hook.repairs ?? 0,
       captured: capturedOf(hook, options),
-    }
+    })
   })
 }
 

@@ -19,7 +19,7 @@ export const actionNotificationSchema = t.namedObject('ActionNotification', {
     'When the next status is sent, after any pause; null when none is to be sent.',
   ),
   last_error: t.TextOrNull('Why the last status is not delivered yet, or was not; null otherwise.'),
-  attempts: t.Integer({ minimum: 0, description: 'How often the last status was sent, or tried to.' }),
+  attempts: t.Count('How often the last status was sent, or tried to.'),
   last_request_id: t.described(
     t.UuidOrNull,
     'The id of the newest request, for `GET /hook-requests/{id}`; null before the first.',
@@ -31,10 +31,7 @@ export const actionNotificationSchema = t.namedObject('ActionNotification', {
   remote_status: t.TextOrNull('The status that the service showed, in its own words; null if unknown.'),
   remote_detail: t.TextOrNull('Details about `remote_state`; null if there are none.'),
   checked_at: t.TimeOrNull('When the status was last read back; null before.'),
-  repairs: t.Integer({
-    minimum: 0,
-    description: 'How often the status was sent again because the service showed another one; at most 2.',
-  }),
+  repairs: t.Count('How often the status was sent again because the service showed another one; at most 2.'),
   captured: t.AnyObject(
     'What the hook has captured from answers for this action, by name. Hidden values are masked; for callers without `hook:edit` all are.',
   ),

@@ -30,14 +30,10 @@ const stepMoveSchema = t.namedObject('StepMove', { target_id: t.idOf('target'), 
 const logTextSchema = t.namedObject('LogText', {
   target_id: t.idOf('target'),
   step_order: order,
-  offset: t.Integer({
-    minimum: 0,
-    description: 'Where the text starts in the log of the step, in bytes of UTF-8.',
-  }),
-  omitted_bytes: t.Integer({
-    minimum: 0,
-    description: 'How many bytes before the text are omitted: only the first and the last 5 MiB are stored.',
-  }),
+  offset: t.Count('Where the text starts in the log of the step, in bytes of UTF-8.'),
+  omitted_bytes: t.Count(
+    'How many bytes before the text are omitted: only the first and the last 5 MiB are stored.',
+  ),
   text: t.Text('A piece of the output, with secrets masked.'),
 })
 const streamEndSchema = t.namedObject('StreamEnd', { action_id: t.idOf('action'), ...statusFields })

@@ -183,7 +183,7 @@ function endsOutput({ step_order, status }: TargetMove): boolean {
   return step_order === null ? isEnd(status) : status !== 'in-progress'
 }
 
-function presentMove<Previous>(move: Omit<Move, 'previous_status'> & { previous_status: Previous }) {
+export function presentMove<Previous>(move: Omit<Move, 'previous_status'> & { previous_status: Previous }) {
   const { previous_status, status, status_reason_code, occurred_at } = move
   return { previous_status, ...presentStatus(status, status_reason_code), occurred_at }
 }

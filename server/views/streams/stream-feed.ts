@@ -1,5 +1,4 @@
 import type { ActionFilters } from '#model/actions/filters.ts'
-import { presentStatus } from '#model/actions/present.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isOutage } from '#platform/database/outages.ts'
 import type { Signal } from '#platform/queue/signal.ts'
@@ -9,6 +8,7 @@ import { includes, minus, NO_END, overlap, without } from './ranges.ts'
 import { type ActionMove, readMoves } from './read-feed.ts'
 import type { StreamSettings } from './settings.ts'
 import { formatEvent, pause } from './sse.ts'
+import { presentMove } from './stream-action.ts'
 
 /** Which of these moves the caller may see and asked for, as of now; undefined when the token is no longer valid. */
 export type SelectMoves = (moves: readonly ActionMove[]) => Promise<ReadonlySet<ActionMove> | undefined>
@@ -97,7 +97,8 @@ export async function* streamFeed(
     for (const move of selected ? moves : []) {
       if (!includes(position.unseen, move.id)) continue
       pass(move)
-      if (selected!.has(move)) text += formatEvent('action', encodeUnseen(position.unseen), presentMove(move))
+      if (selected!.has(move))
+        text += formatEvent('action', encodeUnseen(position.unseen), presentActionMove(move))
       if (text.length < PIECE) continue
       yield text
       position.reached = position.unseen
@@ -108,10 +109,9 @@ export async function* streamFeed(
   }
 }
 
-function presentMove(move: ActionMove) {
-  const { action_id, environment_id, pipeline_id, previous_status, occurred_at } = move
-  const state = presentStatus(move.status, move.status_reason_code)
-  return { action_id, environment_id, pipeline_id, previous_status, ...state, occurred_at }
+function presentActionMove(move: ActionMove) {
+  const { action_id, environment_id, pipeline_id } = move
+  return { action_id, environment_id, pipeline_id, ...presentMove(move) }
 }
 
 /**
