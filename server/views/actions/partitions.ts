@@ -33,47 +33,37 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
   const possible = hook_id ? ['hook', 'retry'] : [...TRIGGER_TYPES]
   const triggers = possible.filter((one) => trigger_type?.includes(one) ?? true)
   const others = triggers.filter((one) => one !== 'hook')
-  const ofHook = hook_id && sql`a.hook_id = any(${hook_id}::uuid[])`
+  const ofHook = hook_id ? [sql`a.hook_id = any(${hook_id}::uuid[])`] : []
 
-  /** By hook, which has one pipeline. */
-  const byHook = (where: RawBuilder<unknown>[]): Partitions => ({
-    from: sql`(select h.id as hook_id, s.status from ${pipelines} join hooks h on h.pipeline_id = p.pipeline_id, ${statuses}
-      where h.type = 'incoming' and ${hook_id ? sql`h.id = any(${hook_id}::uuid[])` : sql`true`}) as partition`,
-    key: ['hook_id', 'status'],
-    where: [sql`a.hook_id is not null`, ...where],
+  const by = (key: PartitionKey, from: RawBuilder<unknown>, where: RawBuilder<unknown>[] = []) => ({
+    from: sql`${from} as partition`,
+    key,
+    where,
     created,
   })
+  /** By hook, which has one pipeline. */
+  const byHook = (where: RawBuilder<unknown>[]) => {
+    const from = sql`(select h.id as hook_id, s.status
+      from ${pipelines} join hooks h on h.pipeline_id = p.pipeline_id, ${statuses}
+      where h.type = 'incoming' and ${hook_id ? sql`h.id = any(${hook_id}::uuid[])` : sql`true`})`
+    return by(['hook_id', 'status'], from, [sql`a.hook_id is not null`, ...where])
+  }
 
   if (user_id) {
     const isUserOnly = !hook_id && !trigger_type && !status && !namesPipelines(filters)
     const users = sql`unnest(${user_id}::bigint[]) as u (triggered_by)`
     const isByUser = sql`a.triggered_by is not null`
-    if (isUserOnly)
-      return [
-        {
-          from: sql`(select * from unnest(${environments}) as e (environment_id), ${users}) as partition`,
-          key: ['environment_id', 'triggered_by'],
-          where: [isByUser],
-          created,
-        },
-      ]
-    return [
-      {
-        from: sql`(select * from ${pipelines}, ${users}, unnest(${triggers}::text[]) as t (trigger_type), ${statuses})
-          as partition`,
-        key: ['pipeline_id', 'triggered_by', 'trigger_type', 'status'],
-        where: [isByUser, ...(ofHook ? [ofHook] : [])],
-        created,
-      },
-    ]
+    if (isUserOnly) {
+      const from = sql`(select * from unnest(${environments}) as e (environment_id), ${users})`
+      return [by(['environment_id', 'triggered_by'], from, [isByUser])]
+    }
+    const from = sql`(select * from ${pipelines}, ${users}, unnest(${triggers}::text[]) as t (trigger_type), ${statuses})`
+    return [by(['pipeline_id', 'triggered_by', 'trigger_type', 'status'], from, [isByUser, ...ofHook])]
   }
   if (trigger_type) {
-    const byTrigger: Partitions = {
-      from: sql`(select * from ${pipelines}, unnest(${others}::text[]) as t (trigger_type), ${statuses}) as partition`,
-      key: ['pipeline_id', 'trigger_type', 'status'],
-      where: [sql`a.trigger_type <> 'hook'`, ...(ofHook ? [ofHook] : [])],
-      created,
-    }
+    const from = sql`(select * from ${pipelines}, unnest(${others}::text[]) as t (trigger_type), ${statuses})`
+    const notByHook = [sql`a.trigger_type <> 'hook'`, ...ofHook]
+    const byTrigger = by(['pipeline_id', 'trigger_type', 'status'], from, notByHook)
     return [
       // Also when nothing is possible: then it has no partition.
       ...(triggers.includes('hook') ? [byHook([sql`a.trigger_type = 'hook'`])] : []),
@@ -82,21 +72,9 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
   }
   if (hook_id) return [byHook([])]
   if (namesPipelines(filters) || status)
-    return [
-      {
-        from: sql`(select * from ${pipelines}, ${statuses}) as partition`,
-        key: ['pipeline_id', 'status'],
-        where: [],
-        created,
-      },
-    ]
+    return [by(['pipeline_id', 'status'], sql`(select * from ${pipelines}, ${statuses})`)]
   return [
-    {
-      from: sql`unnest(${environments}) as partition (environment_id)`,
-      key: ['environment_id'],
-      where: [],
-      created,
-    },
+    by(['environment_id'], sql`(select environment_id from unnest(${environments}) as e (environment_id))`),
   ]
 }
 
