@@ -83,11 +83,16 @@ export const notFound = () => new ApiError('not_found', 'Not found, or not visib
 export const invalid = (errors: ErrorsByField) =>
   new ApiError('invalid', 'Validation failed; `errors` lists every problem by field.', { errors })
 
+/** For now: the caller is told when to try again. */
+const later = (code: ErrorCode, message: string, seconds = 2) =>
+  new ApiError(code, message, { headers: { 'retry-after': String(seconds) } })
+
+export const tooManyRequests = (message: string, seconds: number) =>
+  later('too_many_requests', message, seconds)
+
 export const unavailable = (
   message = 'The service is temporarily unavailable; try again shortly. Nothing was accepted.',
-) => {
-  return new ApiError('unavailable', message, { headers: { 'retry-after': '2' } })
-}
+) => later('unavailable', message)
 
 /** What operators are told about a database that does not work; all others get `unavailable`. */
 export const OUTAGE_CODES: Record<OutageKind, ErrorCode> = {
@@ -101,16 +106,14 @@ export const OUTAGE_CODES: Record<OutageKind, ErrorCode> = {
 
 /** For operators whose token cannot be checked: who they are is not known, so that they learn no more than the code. */
 export const databaseAway = (kind: OutageKind) =>
-  new ApiError(OUTAGE_CODES[kind], 'The token cannot be checked, because the database cannot be asked.', {
-    headers: { 'retry-after': '2' },
-  })
+  later(OUTAGE_CODES[kind], 'The token cannot be checked, because the database cannot be asked.')
 
 /** A commit was sent, and its answer never arrived. */
-export const outcomeUnknown = () => {
-  const message =
-    'The database went away while the request was being stored: it may have been accepted. Look before you repeat it; a hook call with a delivery id can be repeated safely.'
-  return new ApiError('outcome_unknown', message, { headers: { 'retry-after': '2' } })
-}
+export const outcomeUnknown = () =>
+  later(
+    'outcome_unknown',
+    'The database went away while the request was being stored: it may have been accepted. Look before you repeat it; a hook call with a delivery id can be repeated safely.',
+  )
 
 export function replyWithError(error: FastifyError | ApiError, request: FastifyRequest, reply: FastifyReply) {
   const known = toApiError(error, request.method)

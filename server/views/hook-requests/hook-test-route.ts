@@ -3,7 +3,7 @@ import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { sendTest, type TestDeps } from '#engine/delivery-commands/send-test.ts'
-import { ApiError } from '#platform/http/errors.ts'
+import { tooManyRequests } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
 import { createRateLimiter } from '#platform/rate-limit.ts'
@@ -59,9 +59,6 @@ export const hookTestRoute: FastifyPluginAsyncTypebox<HookTestRoute> = async (
 
   function takeTurn(key: string, limit: typeof HOOK_LIMIT): void {
     const seconds = limiter.take(key, limit, Date.now())
-    if (seconds === 0) return
-    throw new ApiError('too_many_requests', 'Too many tests. Try again later.', {
-      headers: { 'retry-after': String(seconds) },
-    })
+    if (seconds > 0) throw tooManyRequests('Too many tests. Try again later.', seconds)
   }
 }

@@ -5,7 +5,7 @@ import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts
 import { operationsOf } from '#access/authorization/operation.ts'
 import { createSlots } from '#manage/applications/inspection-slots.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
-import { ApiError, unavailable } from '#platform/http/errors.ts'
+import { tooManyRequests, unavailable } from '#platform/http/errors.ts'
 import * as t from '#platform/http/schemas.ts'
 import { withContainment } from './containment.ts'
 import { readLive, readReleases } from './read-releases.ts'
@@ -47,7 +47,7 @@ export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (ap
       const digits = request.query.contains
       if (digits === undefined) return live.map((one) => ({ ...one, contains: null, contains_reason: null }))
       const release = slots.acquire(callerOf(request).id)
-      if (!release) throw tooMany()
+      if (!release) throw tooManyRequests('Too many commits are being looked up. Try again shortly.', 2)
       const left = new AbortController()
       reply.raw.once('close', () => left.abort())
       const signal = AbortSignal.any([stop.signal, left.signal])
@@ -78,8 +78,3 @@ function viewerOf(request: FastifyRequest) {
   const scope = scopeOf(request)
   return { caller: callerOf(request), scope, environmentId: scope.environment_id! }
 }
-
-const tooMany = () =>
-  new ApiError('too_many_requests', 'Too many commits are being looked up. Try again shortly.', {
-    headers: { 'retry-after': '2' },
-  })

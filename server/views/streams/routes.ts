@@ -23,7 +23,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { reasonOf } from '#platform/database/error-code.ts'
 import type { Listener } from '#platform/database/listen.ts'
-import { ApiError, unavailable } from '#platform/http/errors.ts'
+import { tooManyRequests, unavailable } from '#platform/http/errors.ts'
 import { createSignal } from '#platform/queue/signal.ts'
 import { decodeCursor, startCursor } from './action-cursor.ts'
 import { createAttemptNotifications } from './attempt-notifications.ts'
@@ -196,9 +196,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamRoutes> = async (
     const slot = streams.acquire(userId)
     if (slot === 'full') throw unavailable()
     if (slot !== 'too-many') return slot
-    throw new ApiError('too_many_requests', 'You have too many open streams. Close some of them first.', {
-      headers: { 'retry-after': '30' },
-    })
+    throw tooManyRequests('You have too many open streams. Close some of them first.', 30)
   }
 
   /** Looks up the caller and what they may see every time, after the moves were read: never with stale visibility. */
