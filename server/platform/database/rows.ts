@@ -36,11 +36,8 @@ export async function insertRow<Table extends Exclude<ResourceTable, 'hooks'>>(
   table: Table,
   columns: InsertObject<Tables, Table>,
 ): Promise<number> {
-  const given = givenIn(columns)
-  const { rows } = await sql<{ id: number }>`
-    insert into ${sql.table(table)} (${sql.join(given.map(([name]) => sql.ref(name)))})
-    values (${sql.join(given.map(([, value]) => value))}) returning id`.execute(trx)
-  return rows[0]!.id
+  const insert = trx.insertInto(table as 'roles').values(columns as never)
+  return (await insert.returning('id').executeTakeFirstOrThrow()).id
 }
 
 /** Undefined columns stay. Without any, the row still gets a new version. */
@@ -50,11 +47,10 @@ export async function updateRow<Table extends ResourceTable>(
   id: number | string,
   columns: UpdateObject<Tables, Table> = {},
 ): Promise<void> {
-  const given = givenIn({ ...columns, updated_at: NOW })
-  const set = sql.join(given.map(([name, value]) => sql`${sql.ref(name)} = ${value}`))
-  await sql`update ${sql.table(table)} set ${set} where id = ${id}`.execute(trx)
-}
-
-function givenIn(columns: object): [string, unknown][] {
-  return Object.entries(columns).filter(([, value]) => value !== undefined)
+  const set = { ...columns, updated_at: NOW } as never
+  await trx
+    .updateTable(table as 'roles')
+    .set(set)
+    .where('id', '=', id as never)
+    .execute()
 }
