@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SshGuard, SshVerdict } from '#platform/addresses/ssh-guard.ts'
 import type { ServersTable } from '#platform/database/tables.ts'
@@ -141,14 +142,8 @@ async function inTime<Result>(
   result: Promise<Result>,
   { connectTimeoutMs = CONNECT_TIMEOUT_MS, signal }: Pick<SshOptions, 'connectTimeoutMs' | 'signal'>,
 ): Promise<Result | 'aborted' | 'late'> {
-  const late = AbortSignal.timeout(connectTimeoutMs)
-  const end = AbortSignal.any([late, ...(signal ? [signal] : [])])
-  const ended = new Promise<'aborted' | 'late'>((resolve) => {
-    const report = () => resolve(signal?.aborted ? 'aborted' : 'late')
-    if (end.aborted) report()
-    else end.addEventListener('abort', report, { once: true })
-  })
-  return Promise.race([result, ended])
+  const late = pause(connectTimeoutMs, 'late' as const, { signal, ref: false })
+  return Promise.race([result, late.catch(() => 'aborted' as const)])
 }
 
 /** Executors report reasons in lower case, for the middle of a sentence. */

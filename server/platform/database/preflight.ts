@@ -133,11 +133,8 @@ async function poolingProblems(clients: readonly pg.Client[]): Promise<Problem[]
 
 async function isNotified(listening: pg.Client, sending: pg.Client): Promise<boolean> {
   const channel = `gantry_preflight_${randomBytes(6).toString('hex')}`
-  const heard = once(listening, 'notification', { signal: AbortSignal.timeout(NOTIFY_MS) }).then(
-    () => true,
-    () => false,
-  )
+  const heard = once(listening, 'notification', { signal: AbortSignal.timeout(NOTIFY_MS) }).catch(() => null)
   await listening.query(`listen ${channel}`)
   await sending.query(`notify ${channel}`)
-  return heard
+  return (await heard) !== null
 }

@@ -4,6 +4,7 @@ import { withQueryTimeout } from '#platform/database/client.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { QueueCore } from './core.ts'
 import type { JobHandler } from './handler.ts'
+import { within } from './repeat.ts'
 
 const PROBE = 'queue.probe'
 /** For a database that is silent: health checks and metrics are asked for often, and must not pile up. */
@@ -68,12 +69,8 @@ export function createProbe(options: {
         .finally(() => {
           checking = undefined
         })
-      const late = new AbortController()
-      const undecided = delay(ANSWER_MS, undefined, { signal: late.signal }).then(
-        () => performance.now() < doubtedFrom,
-      )
-      undecided.catch(() => {})
-      return Promise.race([checking, undecided]).finally(() => late.abort())
+      const result = checking
+      return (await within(ANSWER_MS, result)) ? result : performance.now() < doubtedFrom
     },
   }
 }
