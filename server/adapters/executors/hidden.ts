@@ -147,11 +147,7 @@ function hideEverywhere(all: readonly Hidden[], present: readonly Hidden[], moun
 }
 
 /** Whether a server may have this root, which need not exist yet. */
-export async function locateRoot(
-  { home }: Pick<Secrets, 'home'>,
-  hidden: readonly Hidden[],
-  root: string,
-): Promise<Placement> {
+export async function locateRoot({ home }: Pick<Secrets, 'home'>, hidden: readonly Hidden[], root: string) {
   const [realHome, real] = [await realpath(home), await realpathOfAny(root)]
   return placeRoot({ hidden, home, realHome, root, real })
 }

@@ -1,6 +1,6 @@
 // The sandboxes of local commands, and the views that they are in. Both are kept for the next commands for a while.
 
-import { type CommandEnd, impossible, unreachable } from './executor.ts'
+import { impossible, unreachable } from './executor.ts'
 import type { View } from './hidden.ts'
 import { createLaunchers, type Launcher } from './launcher.ts'
 import type { LocalTools } from './local-backend.ts'
@@ -65,10 +65,7 @@ export function createSandboxPool(tools: LocalTools) {
 
   return {
     /** In a view of these files, for this account. `start` is called while the launcher of the sandbox takes orders. */
-    async take<Started>(
-      request: SandboxRequest,
-      start: (taken: TakenSandbox) => Started,
-    ): Promise<Started | CommandEnd> {
+    async take<Started>(request: SandboxRequest, start: (taken: TakenSandbox) => Started) {
       launchers.next()
       for (;;) {
         const prepared = prepareView(request)

@@ -50,10 +50,7 @@ export async function readGit(call: GitCall): Promise<{ code: number; output: st
 }
 
 /** `read` is given what git prints, at its own pace. When it throws, git is ended and the error passed on. */
-export async function runGit(
-  call: GitCall,
-  read: (output: Readable) => Promise<void>,
-): Promise<{ code: number; errors: string }> {
+export async function runGit(call: GitCall, read: (output: Readable) => Promise<void>) {
   call.signal.throwIfAborted()
   const git = start(call)
   const ended = whenEnded(git)

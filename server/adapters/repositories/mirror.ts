@@ -101,11 +101,7 @@ async function removeLeftovers({ folder }: Mirror): Promise<void> {
 }
 
 /** Branches and tags, or one commit: no branch points to it, and it stays as long as other unreachable commits. */
-export async function fetchInto(
-  repository: string,
-  fetch: Fetch,
-  refs = BRANCHES_AND_TAGS,
-): Promise<Fetched> {
+export async function fetchInto(repository: string, fetch: Fetch, refs = BRANCHES_AND_TAGS) {
   const { remote, environment, limits, signal } = fetch
   const fetchFrom = async (address: string): Promise<Fetched> => {
     const args = ['fetch', ...FETCH_OPTIONS, '--end-of-options', address, ...refs]

@@ -1,14 +1,12 @@
 import { sql } from 'kysely'
 import { presentTarget, type TargetRow } from '#model/actions/present.ts'
-import type { Target } from '#model/actions/summary-schemas.ts'
 import type { TreeSnapshot } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { StoredStep } from '#platform/database/tables.ts'
 
 type StepOfTarget = { actionId: number; targetId: number; order: number }
 
 /** A step, its target, and the current end of its log. */
-export type FoundLog = { step: StoredStep; target: Target; updatedAt: string; endOffset: number }
+export type FoundLog = NonNullable<Awaited<ReturnType<typeof findLog>>>
 
 type Row = TargetRow & { end_offset: number | null; printed_at: string | null }
 
@@ -16,11 +14,7 @@ type Row = TargetRow & { end_offset: number | null; printed_at: string | null }
  * Undefined when there is no such step. One statement: a step that has ended is never shown with an incomplete log,
  * so a client that polls may stop there.
  */
-export async function findLog(
-  db: Database,
-  tree: TreeSnapshot,
-  { actionId, targetId, order }: StepOfTarget,
-): Promise<FoundLog | undefined> {
+export async function findLog(db: Database, tree: TreeSnapshot, { actionId, targetId, order }: StepOfTarget) {
   const { rows } = await sql<Row>`
     select t.*, last.start_offset + last.bytes as end_offset, last.created_at as printed_at
     from targets t left join lateral (

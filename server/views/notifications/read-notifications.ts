@@ -8,7 +8,7 @@ import type { RemoteState } from '#platform/database/tables.ts'
 import { pickFields } from '#platform/http/schemas.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { type DeliveryRow, presentNotification } from './present-notification.ts'
-import { type ActionNotification, actionNotificationSchema } from './schemas.ts'
+import { actionNotificationSchema } from './schemas.ts'
 
 type HookRow = {
   hook_id: string
@@ -29,11 +29,7 @@ type HookRow = {
 }
 
 /** One entry per hook that notified somebody about the action, or is about to; by name. */
-export async function readNotifications(
-  db: Database,
-  actionId: number,
-  options: { withCaptured: boolean },
-): Promise<ActionNotification[]> {
+export async function readNotifications(db: Database, actionId: number, options: { withCaptured: boolean }) {
   const { rows } = await sql<HookRow & DeliveryRow>`
     select d.hook_id, h.name as hook_name, h.active, h.target_url, h.settings -> 'preset' ->> 'kind' as preset,
       h.settings -> 'capture' as capture, v.values as captured, v.hidden is not null as has_hidden,
