@@ -1,4 +1,4 @@
-import { findConnectProblem, type Login, prepareAccess, type Timeouts } from './access.ts'
+import { type AccessRequest, findConnectProblem, type Login, prepareAccess } from './access.ts'
 import type { Remote } from './address.ts'
 import type { Limits } from './git.ts'
 import type { Fetch } from './mirror.ts'
@@ -16,13 +16,8 @@ export type RemoteVerdict =
 /** Called before every contact with a remote. Decides about private addresses, and about `file:`. */
 export type AllowRemote = (remote: Remote, applicationId: number) => Promise<RemoteVerdict>
 
-export type Contact = {
-  remote: Remote
+export type Contact = Omit<AccessRequest, keyof Login> & {
   login: Login
-  /** Of the verdict. */
-  addresses: string[]
-  knownHosts: string
-  timeouts: Timeouts
   limits?: Limits
   /** Of Gantry: no message contains it. */
   folder: string

@@ -1,12 +1,12 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Token } from './access.ts'
 import { type Provider, type Remote, readAddress } from './address.ts'
-import { contactRemote, type RemoteVerdict } from './contact.ts'
+import { contactRemote } from './contact.ts'
 import { tokenProblem } from './credential-fits.ts'
 import { explainDisk, explainLimited, type FetchFailure, type FetchProblem } from './failures.ts'
 import { GitMissingError, type Limits, readGit } from './git.ts'
 import { type Fetch, withSuffix } from './mirror.ts'
+import type { ProbeRequest } from './probe.ts'
 import { removeStale } from './remove-stale.ts'
 import { type Snapshot, takeSnapshot } from './snapshot.ts'
 import { readSource } from './source.ts'
@@ -15,19 +15,12 @@ import { readSource } from './source.ts'
 // Anyone who may add an application names the repository, so git gets little time, memory and disk. No code of the
 // repository runs: nothing is checked out, and submodules and large files (LFS) are not followed.
 
-export type InspectRequest = {
-  repository: string
+export type InspectRequest = Omit<ProbeRequest, 'provider'> & {
   provider: Provider | null
-  token: Token | null
-  sshKey: string | null
-  /** Called before the remote is contacted. */
-  allowRemote(remote: Remote): Promise<RemoteVerdict>
   /** Files to read from the top folder, if they are there. */
   wanted: readonly string[]
   /** For folders that last as long as one inspection. */
   folder: string
-  /** For everything together. */
-  withinMs: number
   /** For one file on disk: the whole repository, if its host cannot send parts. */
   maxBytes?: number
   signal: AbortSignal

@@ -1,15 +1,13 @@
-import type { Token } from './access.ts'
+import type { Login } from './access.ts'
 import type { Provider, Remote } from './address.ts'
 import { contactRemote, type RemoteVerdict } from './contact.ts'
 import { credentialFits } from './credential-fits.ts'
 import { explainFetch } from './failures.ts'
 import { GitMissingError, readGit } from './git.ts'
 
-export type ProbeRequest = {
+export type ProbeRequest = Login & {
   repository: string
   provider: Provider
-  token: Token | null
-  sshKey: string | null
   /** Called before the remote is contacted. */
   allowRemote(remote: Remote): Promise<RemoteVerdict>
   /** For everything together. */

@@ -1,7 +1,7 @@
-import type { Timeouts, Token } from './access.ts'
-import type { Provider, Remote } from './address.ts'
+import type { Token } from './access.ts'
+import type { Provider } from './address.ts'
 import { type CommitRecord, findCommit, readCommit } from './commits.ts'
-import { type AllowRemote, contactRemote } from './contact.ts'
+import { type AllowRemote, type Contact, contactRemote } from './contact.ts'
 import { tokenProblem } from './credential-fits.ts'
 import type { FetchFailure } from './failures.ts'
 import {
@@ -57,20 +57,15 @@ export type Resolved =
   | { kind: 'failed'; message: string; temporary: boolean }
 
 /** One request, parsed and with its deadline. */
-export type Resolution = {
+export type Resolution = Pick<Contact, 'remote' | 'folder' | 'timeouts' | 'signal'> & {
   request: ResolveRequest
-  remote: Remote
   wanted: Wanted
   mirror: Mirror
-  /** The folder of all mirrors. */
-  folder: string
   allowRemote: AllowRemote
-  timeouts: Timeouts
   /** For the repository and its submodules together, if it has some. */
   maxBytes: number
   /** What takes so long, when the time is up. */
   progress: { fetching: string }
-  signal: AbortSignal
 }
 
 export async function resolveSource(work: Resolution): Promise<Resolved> {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Login, Timeouts } from './access.ts'
 import type { Remote } from './address.ts'
 import { inspectObjects } from './commits.ts'
-import { type AllowRemote, contactRemote } from './contact.ts'
+import { type AllowRemote, type Contact, contactRemote } from './contact.ts'
 import type { FetchFailure } from './failures.ts'
 import { compactMirror, type Fetch, fetchInto, isMirrorOf, type Mirror, refreshMirror } from './mirror.ts'
 import { removeStale } from './remove-stale.ts'
@@ -13,20 +12,14 @@ import { hostOf, isSameHost, loginFor } from './submodule-address.ts'
 // The mirrors of submodules are below that of the application: one per repository, removed with the application, changed
 // only by the holder of its lock.
 
-export type SubmoduleContext = {
+/** `login`: at the repository of the application, `own`. */
+export type SubmoduleContext = Pick<Contact, 'login' | 'folder' | 'timeouts' | 'signal' | 'onLine'> & {
   applicationId: number
-  /** The repository of the application, and the login there. */
   own: Remote
-  login: Login
   mirror: Mirror
-  /** The folder of all mirrors. */
-  folder: string
   allowRemote: AllowRemote
   /** For the repository and its submodules together. */
   maxBytes: number
-  timeouts: Timeouts
-  signal: AbortSignal
-  onLine(text: string): void
 }
 
 /**
