@@ -2,22 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /**
  * Runs `work` over and over, a pause before each, until `signal` aborts. An error of `work` goes to `onError`, and
- * the loop continues; without `onError` it ends the loop. Errors after the abort are dropped.
+ * the loop continues. Errors after the abort are dropped.
  */
 export async function repeat(
   everyMs: number,
   signal: AbortSignal,
   work: () => Promise<void>,
-  { onError }: { onError?: (error: unknown) => void } = {},
+  { onError }: { onError: (error: unknown) => void },
 ): Promise<void> {
   while (!signal.aborted) {
     try {
       await delay(everyMs, undefined, { signal })
       await work()
     } catch (error) {
-      if (signal.aborted) return
-      if (!onError) throw error
-      onError(error)
+      if (!signal.aborted) onError(error)
     }
   }
 }

@@ -23,18 +23,11 @@ export async function startWorker<Catalog extends JobCatalog = Jobs>(options: {
   log: Log
   timings?: Partial<WorkerTimings>
 }) {
-  const { queue, log } = options
+  const { log } = options
   const timings = { ...DEFAULT_TIMINGS, ...options.timings }
   const retry = createOutageRetrier(log, { firstDelayMs: 200 })
   const abandoning = new AbortController()
-  const deps: WorkerDeps = {
-    queue,
-    heartbeats: options.heartbeats,
-    retry,
-    log,
-    timings,
-    abandon: abandoning.signal,
-  }
+  const deps: WorkerDeps = { ...options, retry, timings, abandon: abandoning.signal }
   const stopping = new AbortController()
   const consumers = new Map<string, Consumer>()
   // Subscribes before the first fetch, so that no job arrives unnoticed between the two.
