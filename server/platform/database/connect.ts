@@ -50,16 +50,13 @@ export function openDatabase(
     onIdleError: (error: Error) => void
   } & Pick<Config, 'session' | 'queryTimeoutMs' | 'onWait' | 'acceptsReadOnly'>,
 ) {
-  const { max = 10, pipelineWithinMs } = options
+  const { max = 10, pipelineWithinMs, idleMs = 60_000, onIdleError, ...ofClients } = options
   let failures = 0
   const poolConfig: pg.PoolConfig & Config = {
     ...settings,
     Client,
     application_name: 'gantry',
-    session: options.session,
-    queryTimeoutMs: options.queryTimeoutMs,
-    onWait: options.onWait,
-    acceptsReadOnly: options.acceptsReadOnly,
+    ...ofClients,
     pipeline: pipelineWithinMs !== undefined,
     onFailure: () => {
       failures += 1
@@ -67,12 +64,12 @@ export function openDatabase(
     max,
     // An outage must be detected in time to respond with 503, before the caller disconnects.
     connectionTimeoutMillis: 3_000,
-    idleTimeoutMillis: options.idleMs ?? 60_000,
+    idleTimeoutMillis: idleMs,
     types: { getTypeParser: getTypeParser as typeof pg.types.getTypeParser },
   }
   const pool = new pg.Pool(poolConfig)
   // An idle client that loses its server emits 'error'; without a listener that would end the process.
-  pool.on('error', options.onIdleError)
+  pool.on('error', onIdleError)
   nameExhaustion(pool, settings.onError)
   // The next one goes to the server that takes writes by then, or knows the schema.
   pool.on('release', (_error, client) => {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import { pathAndQuery } from './requests.ts'
+import * as t from './schemas.ts'
 
 export const DEFAULT_PER_PAGE = 25
 const MAX_PER_PAGE = 100
@@ -11,23 +11,17 @@ export const COUNT_LIMIT = 10_000
 /** Past the end of every list; offsets up to here are exact. */
 const MAX_PAGE = Math.floor(Number.MAX_SAFE_INTEGER / MAX_PER_PAGE)
 
-export const pageQuery = {
-  page: Type.Optional(
-    Type.Integer({
+/** `maximum`: of items per page. */
+export const pageQueryUpTo = (maximum: number) =>
+  t.optionalFields({
+    page: t.Integer({
       minimum: 1,
       default: 1,
       description: 'Page number, starting at 1. A page past the end is empty, however large its number is.',
     }),
-  ),
-  per_page: Type.Optional(
-    Type.Integer({
-      minimum: 1,
-      maximum: MAX_PER_PAGE,
-      default: DEFAULT_PER_PAGE,
-      description: 'Items per page.',
-    }),
-  ),
-}
+    per_page: t.Integer({ minimum: 1, maximum, default: DEFAULT_PER_PAGE, description: 'Items per page.' }),
+  })
+export const pageQuery = pageQueryUpTo(MAX_PER_PAGE)
 
 export type Page = { limit: number; offset: number }
 
@@ -49,6 +43,19 @@ export function describePage(
 ): void {
   reply.header('x-total-count', extent.total > COUNT_LIMIT ? `${COUNT_LIMIT}+` : String(extent.total))
   reply.header('link', linkHeader(`${baseUrl}${pathAndQuery(request.url)}`, page, extent))
+}
+
+/** The page of a list that the request asks for, described in the headers of the response. */
+export async function readRequestedPage<Item>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  baseUrl: string,
+  read: (page: Page) => Promise<{ items: Item[]; extent: Extent }>,
+): Promise<Item[]> {
+  const page = pageOf(request.query as { page?: number; per_page?: number })
+  const { items, extent } = await read(page)
+  describePage(request, reply, baseUrl, page, extent)
+  return items
 }
 
 /** Pure: the relations that apply, each with the rest of the caller's query. */

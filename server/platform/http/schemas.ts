@@ -131,6 +131,11 @@ export function Exactly<Fields extends Record<string, TSchema>>(fields: Fields, 
   return Type.Object(fields, { additionalProperties: false, ...options })
 }
 
+/** The same inside of another object. */
+export function Part<Fields extends Record<string, TSchema>>(description: string, fields: Fields) {
+  return Exactly(fields, { description })
+}
+
 /** A named object with exactly these fields. */
 export function namedObject<Fields extends Record<string, TSchema>>(name: string, fields: Fields) {
   return named(name, Exactly(fields))

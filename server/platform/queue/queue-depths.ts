@@ -34,8 +34,7 @@ export async function countNewDeadLetters(db: QueueCore['db']): Promise<number> 
 export async function readOldestReadySeconds(db: QueueCore['db']): Promise<number | null> {
   const { rows } = await sql<{ seconds: number | null }>`
     select extract(epoch from queue.job_now() - min(start_after))::float8 as seconds
-    from queue.job where name <> ${DEAD_LETTERS} and state < 'active' and start_after <= queue.job_now()`.execute(
-    db,
-  )
+    from queue.job
+    where name <> ${DEAD_LETTERS} and state < 'active' and start_after <= queue.job_now()`.execute(db)
   return rows[0]!.seconds
 }

@@ -11,7 +11,7 @@ import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { pageQuery, readRequestedPage } from '#platform/http/pagination.ts'
 import * as t from '#platform/http/schemas.ts'
 import { createLargeLists } from './find-page.ts'
 import { listActions } from './list-actions.ts'
@@ -19,13 +19,11 @@ import { readChanges } from './read-changes.ts'
 
 const operation = operationsOf('Actions')
 
-const includeQuery = {
-  include: t.Optional(
-    t.Literal('pipeline_id', {
-      description: 'What each action has in addition: `pipeline_id`, the pipeline that it runs.',
-    }),
-  ),
-}
+const includeQuery = t.optionalFields({
+  include: t.Literal('pipeline_id', {
+    description: 'What each action has in addition: `pipeline_id`, the pipeline that it runs.',
+  }),
+})
 
 export type ActionRoutes = { db: Database; tree: Tree; baseUrl: () => string }
 
@@ -44,11 +42,11 @@ export const actionRoutes: FastifyPluginAsyncTypebox<ActionRoutes> = async (app,
     }),
     async (request, reply) => {
       const filters = filtersOf(request.query)
-      const page = pageOf(request.query as { page?: number; per_page?: number })
       const deps = { db, tree, largeLists, baseUrl: baseUrl() }
       const hasPipelineId = (request.query as { include?: string }).include !== undefined
-      const { items, extent } = await listActions(deps, callerOf(request), { filters, page, hasPipelineId })
-      describePage(request, reply, baseUrl(), page, extent)
+      const items = await readRequestedPage(request, reply, baseUrl(), (page) =>
+        listActions(deps, callerOf(request), { filters, page, hasPipelineId }),
+      )
       return sendJson(reply, items)
     },
   )

@@ -2,30 +2,26 @@ import type { Database } from '#platform/database/connect.ts'
 import * as t from '#platform/http/schemas.ts'
 
 const word = (description: string) =>
-  t.Optional(
-    t.Text({
-      pattern: '^[a-z _-]{1,60}$',
-      'x-hint': 'must consist of lowercase letters, spaces, _ or -',
-      description,
-    }),
-  )
+  t.Text({
+    pattern: '^[a-z _-]{1,60}$',
+    'x-hint': 'must consist of lowercase letters, spaces, _ or -',
+    description,
+  })
 const time = (description: string) =>
-  t.Optional(
-    t.Text({
-      format: 'date-time',
-      pattern: '^(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9-]{5}T[0-9:.]+Z$',
-      'x-hint': 'must be a UTC time such as 2026-11-15T08:00:00Z',
-      description,
-    }),
-  )
+  t.Text({
+    format: 'date-time',
+    pattern: '^(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9-]{5}T[0-9:.]+Z$',
+    'x-hint': 'must be a UTC time such as 2026-11-15T08:00:00Z',
+    description,
+  })
 
-export const filterQuery = {
-  'filter[user_id]': t.Optional(t.described(t.Id, 'The user who did it.')),
+export const filterQuery = t.optionalFields({
+  'filter[user_id]': t.described(t.Id, 'The user who did it.'),
   'filter[subject_type]': word('The type of resource, such as `project`.'),
   'filter[verb]': word('What was done, such as `removed`.'),
   'filter[created_after]': time('UTC time, inclusive.'),
   'filter[created_before]': time('UTC time, exclusive.'),
-}
+})
 
 /** Which column each filter compares, and how. */
 const CONDITIONS = {

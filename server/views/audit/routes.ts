@@ -7,7 +7,7 @@ import { operationsOf } from '#access/authorization/operation.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { invalid } from '#platform/http/errors.ts'
-import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { pageQuery, readRequestedPage } from '#platform/http/pagination.ts'
 import * as t from '#platform/http/schemas.ts'
 import { exportEntries, findRange } from './export-entries.ts'
 import { type AuditSelection, filterQuery } from './filters.ts'
@@ -22,6 +22,10 @@ const ENTRIES =
 const EXPORT = `One JSON object per line, oldest first, in the order in which the changes were committed, up to what is committed \
 when the export begins. To continue later, send the id of the last entry as \`after\`: no entry is omitted or repeated. If the \
 token or the permission is revoked during the export, the connection is closed before the end of the response. ${ENTRIES}`
+
+const afterQuery = t.optionalFields({
+  after: t.described(t.Id, 'The id of an entry: the export begins with the one that was committed after it.'),
+})
 
 /** Whose entries a route lists or exports, and who may read them. */
 const SCOPES = [
@@ -68,12 +72,10 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () 
         querystring: t.Exactly({ ...pageQuery, ...filterQuery }),
         response: { 200: t.List(t.ref(auditEntrySchema)), ...errors },
       }),
-      async (request, reply) => {
-        const page = pageOf(request.query)
-        const { items, extent } = await listEntries(db, callerOf(request), selectionOf(request), page)
-        describePage(request, reply, baseUrl(), page, extent)
-        return items
-      },
+      (request, reply) =>
+        readRequestedPage(request, reply, baseUrl(), (page) =>
+          listEntries(db, callerOf(request), selectionOf(request), page),
+        ),
     )
 
     app.get(
@@ -83,15 +85,7 @@ export const auditRoutes: FastifyPluginAsyncTypebox<{ db: Database; baseUrl: () 
         traits: { notJson: true },
         description: EXPORT,
         ...named,
-        querystring: t.Exactly({
-          after: t.Optional(
-            t.described(
-              t.Id,
-              'The id of an entry: the export begins with the one that was committed after it.',
-            ),
-          ),
-          ...filterQuery,
-        }),
+        querystring: t.Exactly({ ...afterQuery, ...filterQuery }),
         response: {
           200: {
             description: 'One entry per line',

@@ -13,7 +13,7 @@ const nameFields = (what: string) => ({
   id: t.idOf(what),
   name: t.Text(`The name of the ${what}.`),
 })
-const withName = (what: string) => t.Exactly(nameFields(what), { description: `The ${what} of the run.` })
+const withName = (what: string) => t.Part(`The ${what} of the run.`, nameFields(what))
 
 const overviewRunSchema = t.namedObject('OverviewRun', {
   id: t.idOf('action'),
@@ -23,13 +23,10 @@ const overviewRunSchema = t.namedObject('OverviewRun', {
   resource_name: t.Text('The name of the application or server.'),
   ...resourceTypeFields,
   pipeline: withName('pipeline'),
-  environment: t.Exactly(
-    {
-      ...nameFields('environment'),
-      type: t.Text('The stage: `development`, `staging` or `production`.'),
-    },
-    { description: 'The environment of the run.' },
-  ),
+  environment: t.Part('The environment of the run.', {
+    ...nameFields('environment'),
+    type: t.Text('The stage: `development`, `staging` or `production`.'),
+  }),
   project: withName('project'),
   organization: withName('organization'),
   trigger_type: t.Text('What started it: `hook`, `manual`, `retry` or `pipeline`.'),
@@ -85,8 +82,8 @@ const attentionSchema = t.namedObject('NeedsAttention', {
   ),
   since: t.Time('Since when.'),
   detail: t.Text('The reason, in words.'),
-  application: t.Exactly(nameFields('application'), { description: 'The application.' }),
-  server: t.Exactly(nameFields('server'), { description: 'The server.' }),
+  application: t.Part('The application.', nameFields('application')),
+  server: t.Part('The server.', nameFields('server')),
   environment_id: t.idOf('environment'),
 })
 export type NeedsAttention = t.Static<typeof attentionSchema>
@@ -100,14 +97,11 @@ const queueDepth = t.Exactly({
 })
 
 export const overviewSchema = t.namedObject('Overview', {
-  counts: t.Exactly(
-    {
-      running: t.Count('Runs in progress; 10000 means 10000 or more.'),
-      waiting: t.Count('Runs that have not started: pending, queued or waiting; 10000 means 10000 or more.'),
-      failed_last_day: t.Count('Runs that failed within 24 hours; 10000 means 10000 or more.'),
-    },
-    { description: 'How many runs there are of each kind: the lists below are shortened.' },
-  ),
+  counts: t.Part('How many runs there are of each kind: the lists below are shortened.', {
+    running: t.Count('Runs in progress; 10000 means 10000 or more.'),
+    waiting: t.Count('Runs that have not started: pending, queued or waiting; 10000 means 10000 or more.'),
+    failed_last_day: t.Count('Runs that failed within 24 hours; 10000 means 10000 or more.'),
+  }),
   running: t.List(t.ref(overviewRunSchema), 'In progress, newest first; at most 50.'),
   waiting: t.List(
     t.ref(overviewRunSchema),
@@ -134,21 +128,16 @@ export const overviewSchema = t.namedObject('Overview', {
     'Of completed runs, for the same days, accurate to about 1 %; null without one.',
   ),
   deliveries: t.described(t.ref(overviewDeliveriesSchema), 'The state of notifications.'),
-  needs_attention: t.Exactly(
-    {
-      count: t.Count('How many there are.'),
-      items: t.List(t.ref(attentionSchema), 'Latest first; at most 20.'),
-    },
-    { description: 'What to look at, besides failed runs and deliveries.' },
-  ),
-  workers: t.Exactly(
-    { alive: t.Count('Workers online in the entire installation.') },
-    { description: 'The processes that run jobs.' },
-  ),
-  queue: t.Exactly(
-    { depths: t.List(queueDepth, 'Jobs of the entire installation, by name.') },
-    { description: 'The state of the queue.' },
-  ),
+  needs_attention: t.Part('What to look at, besides failed runs and deliveries.', {
+    count: t.Count('How many there are.'),
+    items: t.List(t.ref(attentionSchema), 'Latest first; at most 20.'),
+  }),
+  workers: t.Part('The processes that run jobs.', {
+    alive: t.Count('Workers online in the entire installation.'),
+  }),
+  queue: t.Part('The state of the queue.', {
+    depths: t.List(queueDepth, 'Jobs of the entire installation, by name.'),
+  }),
 })
 export type Overview = t.Static<typeof overviewSchema>
 

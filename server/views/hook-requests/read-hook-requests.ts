@@ -30,20 +30,22 @@ const columns = [
   'event_kind as event',
 ] as const
 
+export type RequestsOf = { hook_id: string } | { action_id: number }
+
 /** The requests of a hook, or those about an action; newest first. */
 export async function listHookRequests(
   db: Database,
-  of: { hook_id: string } | { action_id: number },
+  of: RequestsOf,
   page: Page,
   options: { withUrls: boolean },
-): Promise<{ rows: HookRequestRecord[]; extent: Extent }> {
+): Promise<{ items: HookRequestRecord[]; extent: Extent }> {
   const query = db
     .selectFrom('hook_requests')
     .select(columns)
     .where((eb) => eb.and(of))
   const { rows, extent } = await readLargePage(db, query, page)
   const shown = await withNextAttempts(db, rows)
-  return { rows: options.withUrls ? shown : shown.map(withoutPath), extent }
+  return { items: options.withUrls ? shown : shown.map(withoutPath), extent }
 }
 
 /** The URL of a call is stored without its token; the URL of a delivery can contain a key. */

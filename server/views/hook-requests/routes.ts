@@ -4,10 +4,10 @@ import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts
 import { operationsOf } from '#access/authorization/operation.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { pageQuery, readRequestedPage } from '#platform/http/pagination.ts'
 import * as t from '#platform/http/schemas.ts'
 import { type HookTestRoute, hookTestRoute } from './hook-test-route.ts'
-import { listHookRequests, readHookRequest } from './read-hook-requests.ts'
+import { listHookRequests, type RequestsOf, readHookRequest } from './read-hook-requests.ts'
 import { hookRequestDetailSchema, hookRequestRecordSchema } from './schemas.ts'
 
 export type HookRequestRoutes = HookTestRoute & { baseUrl: () => string }
@@ -64,15 +64,10 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
 
   await app.register(hookTestRoute, deps)
 
-  async function sendPage(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    of: { hook_id: string } | { action_id: number },
-  ) {
-    const page = pageOf(request.query as { page?: number; per_page?: number })
-    const { rows, extent } = await listHookRequests(db, of, page, { withUrls: mayEdit(request) })
-    describePage(request, reply, baseUrl(), page, extent)
-    return rows
+  function sendPage(request: FastifyRequest, reply: FastifyReply, of: RequestsOf) {
+    return readRequestedPage(request, reply, baseUrl(), (page) =>
+      listHookRequests(db, of, page, { withUrls: mayEdit(request) }),
+    )
   }
 }
 

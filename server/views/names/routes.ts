@@ -3,7 +3,7 @@ import { callerOf, showing } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
+import { pageQueryUpTo, readRequestedPage } from '#platform/http/pagination.ts'
 import * as t from '#platform/http/schemas.ts'
 import { listNames } from './list-names.ts'
 import { createNameIndex } from './name-index.ts'
@@ -12,8 +12,6 @@ import { NAMED_TYPES, nameEntrySchema } from './schemas.ts'
 import { VIEWED_WITH } from './visible-names.ts'
 
 const operation = operationsOf('Names')
-
-const MAX_PER_PAGE = 1_000
 
 const nameQuery = {
   ...t.optionalFields({
@@ -40,15 +38,7 @@ const nameQuery = {
       description: 'Ids, comma-separated, at most 100; together with exactly one `type`.',
     }),
   }),
-  page: pageQuery.page,
-  per_page: t.Optional(
-    t.Integer({
-      minimum: 1,
-      maximum: MAX_PER_PAGE,
-      default: DEFAULT_PER_PAGE,
-      description: 'Items per page.',
-    }),
-  ),
+  ...pageQueryUpTo(1_000),
 }
 
 export type NameRoutes = { db: Database; tree: Tree; baseUrl: () => string }
@@ -65,16 +55,9 @@ export const nameRoutes: FastifyPluginAsyncTypebox<NameRoutes> = async (app, { d
       querystring: t.Exactly(nameQuery),
       response: { 200: t.List(t.ref(nameEntrySchema)), ...t.errorResponses(401, 422) },
     }),
-    async (request, reply) => {
-      const page = pageOf(request.query)
-      const { items, extent } = await listNames(
-        readIndex,
-        callerOf(request),
-        nameQueryOf(request.query),
-        page,
-      )
-      describePage(request, reply, baseUrl(), page, extent)
-      return items
-    },
+    (request, reply) =>
+      readRequestedPage(request, reply, baseUrl(), (page) =>
+        listNames(readIndex, callerOf(request), nameQueryOf(request.query), page),
+      ),
   )
 }

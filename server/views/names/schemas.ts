@@ -29,13 +29,10 @@ export const nameEntrySchema = t.namedObject('NameEntry', {
   path: t.Text(
     'The slugs of project, environment, application or server, pipeline and hook, down to this one, joined by `/`: `shop/production/web/deploy`. Organizations and credentials have their own slug only. A name without letters and digits, and one that you may not see, is replaced by type and id: `project-7`. Not unique.',
   ),
-  organization: t.Exactly(
-    {
-      id: t.described(t.Id, 'The id of the organization.'),
-      name: t.Text('The name of the organization.'),
-    },
-    { description: 'The organization that it belongs to; an organization itself.' },
-  ),
+  organization: t.Part('The organization that it belongs to; an organization itself.', {
+    id: t.idOf('organization'),
+    name: t.Text('The name of the organization.'),
+  }),
   project_id: idOrNull('The project that it belongs to, or is. Null for organizations and credentials.'),
   environment_id: idOrNull('The environment that it belongs to, or is. Null above environments.'),
   resource_type: t.TextOrNull({

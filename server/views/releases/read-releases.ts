@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
+import { type ContainmentRequest, findContaining } from '#adapters/repositories/containment.ts'
 import { loadActionRefs } from '#model/actions/action-refs.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
 import { wasReverted } from '#model/actions/reverted-releases.ts'
@@ -78,6 +79,27 @@ function stateOf({ unknown, release_name }: LiveRow): LiveServer['state'] {
   if (unknown) return 'unknown'
   return release_name === null ? 'nothing' : 'known'
 }
+
+const CONTAINMENT_WITHIN_MS = 10_000
+
+/** With the answer to `contains`. */
+export async function withContainment(
+  live: readonly LiveServer[],
+  request: Omit<ContainmentRequest, 'hashes' | 'withinMs'>,
+): Promise<LiveRelease[]> {
+  const hashes = live.flatMap(({ commit }) => commit?.hash ?? [])
+  const answers = await findContaining({ ...request, hashes, withinMs: CONTAINMENT_WITHIN_MS })
+  return live.map((one) => {
+    const answer = one.commit === null ? unknownOf(one) : answers.get(one.commit.hash)!
+    return typeof answer === 'boolean'
+      ? { ...one, contains: answer, contains_reason: null }
+      : { ...one, contains: null, contains_reason: answer }
+  })
+}
+
+const UNKNOWN = { unknown: 'live_unknown', nothing: 'nothing_live', known: 'unknown_live_commit' } as const
+
+const unknownOf = ({ state }: LiveServer) => UNKNOWN[state]
 
 type DiskRow = {
   release_name: string

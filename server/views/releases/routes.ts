@@ -7,8 +7,7 @@ import { createSlots } from '#manage/applications/inspection-slots.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
 import { tooManyRequests, unavailable } from '#platform/http/errors.ts'
 import * as t from '#platform/http/schemas.ts'
-import { withContainment } from './containment.ts'
-import { readLive, readReleases } from './read-releases.ts'
+import { readLive, readReleases, withContainment } from './read-releases.ts'
 import { liveReleaseSchema, serverReleasesSchema } from './schemas.ts'
 
 /** `mirrors`: GANTRY_HOME/repositories/mirrors */

@@ -55,25 +55,18 @@ const deliverySchema = t.namedObject('Delivery', {
   created_at: t.Time('When the attempt was recorded.'),
 })
 
-export type EventData = {
-  action: t.Static<typeof actionMoveSchema>
-  target: t.Static<typeof targetMoveSchema>
-  step: t.Static<typeof stepMoveSchema>
-  log: t.Static<typeof logTextSchema>
-  end: t.Static<typeof streamEndSchema>
-  ready: t.Static<typeof streamReadySchema>
-  delivery: t.Static<typeof deliverySchema>
+const EVENTS = {
+  action: actionMoveSchema,
+  target: targetMoveSchema,
+  step: stepMoveSchema,
+  log: logTextSchema,
+  end: streamEndSchema,
+  ready: streamReadySchema,
+  delivery: deliverySchema,
 }
+export type EventData = { [Type in keyof typeof EVENTS]: t.Static<(typeof EVENTS)[Type]> }
 
-export const streamSchemas = [
-  actionMoveSchema,
-  targetMoveSchema,
-  stepMoveSchema,
-  logTextSchema,
-  streamEndSchema,
-  streamReadySchema,
-  deliverySchema,
-]
+export const streamSchemas = Object.values(EVENTS)
 
 const headers = t.Object({
   'last-event-id': t.Optional(t.Text('The `id` of the last event received: the stream resumes after it.')),
