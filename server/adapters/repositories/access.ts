@@ -41,21 +41,15 @@ const STALE_MS = 24 * 60 * 60 * 1_000
 
 /** Disposing of it removes the key. */
 export async function prepareAccess(request: AccessRequest) {
-  await using resources = new AsyncDisposableStack()
-  const environment = await environmentFor(request, resources)
-  return Object.assign(resources.move(), { environment })
-}
-
-async function environmentFor(
-  request: AccessRequest,
-  resources: AsyncDisposableStack,
-): Promise<Record<string, string>> {
   const { remote, sshKey } = request
-  const allowed = { GIT_ALLOW_PROTOCOL: remote.protocol }
-  if (remote.protocol === 'file') return allowed
-  if (remote.protocol !== 'ssh') return { ...allowed, ...webEnvironment(request) }
-  const keyFile = sshKey === null ? null : await writeKey(sshKey, resources)
-  return { ...allowed, GIT_SSH_VARIANT: 'ssh', GIT_SSH_COMMAND: sshCommand(request, keyFile) }
+  const environment: Record<string, string> = { GIT_ALLOW_PROTOCOL: remote.protocol }
+  await using resources = new AsyncDisposableStack()
+  if (remote.protocol === 'ssh') {
+    const keyFile = sshKey === null ? null : await writeKey(sshKey, resources)
+    environment.GIT_SSH_VARIANT = 'ssh'
+    environment.GIT_SSH_COMMAND = sshCommand(request, keyFile)
+  } else if (remote.protocol !== 'file') Object.assign(environment, webEnvironment(request))
+  return Object.assign(resources.move(), { environment })
 }
 
 function webEnvironment({ remote, token, addresses, timeouts }: AccessRequest): Record<string, string> {
