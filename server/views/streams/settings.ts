@@ -28,3 +28,6 @@ export const STREAM_SETTINGS = {
 }
 
 export type StreamSettings = typeof STREAM_SETTINGS
+
+/** What every stream needs; the signal ends it. */
+export type StreamDeps = { signal: AbortSignal; settings: StreamSettings }

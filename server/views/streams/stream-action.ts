@@ -12,15 +12,13 @@ import type {
   TargetMove,
   TargetSnapshot,
 } from './run-snapshot.ts'
-import type { StreamSettings } from './settings.ts'
+import type { StreamDeps } from './settings.ts'
 import { formatEvent, pause } from './sse.ts'
 
-type ActionStreamDeps = {
+type ActionStreamDeps = StreamDeps & {
   loadSnapshot: LoadSnapshot
   readLogPage: ReadLogPage
   watch: ActionWatch
-  signal: AbortSignal
-  settings: StreamSettings
 }
 
 /**

@@ -8,16 +8,14 @@ import { uuidAt } from '#platform/database/uuid-at.ts'
 import type { Signal } from '#platform/queue/signal.ts'
 import { advance, type DeliveryCursor, encodeCursor, isSeen, LATE_MS, timeOf } from './delivery-cursor.ts'
 import type { EventData } from './schemas.ts'
-import type { StreamSettings } from './settings.ts'
+import type { StreamDeps } from './settings.ts'
 import { formatEvent, pause } from './sse.ts'
 
-type DeliveryStreamDeps = {
+type DeliveryStreamDeps = StreamDeps & {
   db: Database
   box: SecretBox
   /** Fires when deliveries of the hook were attempted, when the hook may have changed, and when the signal aborts. */
   wakeUp: Signal
-  signal: AbortSignal
-  settings: StreamSettings
 }
 
 /** Their bodies can be as large as 64 KiB each. */

@@ -6,21 +6,19 @@ import { encodeUnseen, type Unseen } from './feed-cursor.ts'
 import type { FeedTail } from './feed-tail.ts'
 import { includes, minus, NO_END, overlap, without } from './ranges.ts'
 import { type ActionMove, readMoves } from './read-feed.ts'
-import type { StreamSettings } from './settings.ts'
+import type { StreamDeps } from './settings.ts'
 import { formatEvent, pause } from './sse.ts'
 import { presentMove } from './stream-action.ts'
 
 /** Which of these moves the caller may see and asked for, as of now; undefined when the token is no longer valid. */
 export type SelectMoves = (moves: readonly ActionMove[]) => Promise<ReadonlySet<ActionMove> | undefined>
 
-type FeedStreamDeps = {
+type FeedStreamDeps = StreamDeps & {
   db: Database
   tail: FeedTail
   /** Fires when the tail has more, and when the signal aborts. */
   wakeUp: Signal
   select: SelectMoves
-  signal: AbortSignal
-  settings: StreamSettings
 }
 
 type FeedPosition = {
