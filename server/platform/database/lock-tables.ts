@@ -22,19 +22,17 @@ export async function lockTables(
   const [first, ...others] = tables
   if (first === undefined) return
   const deadline = performance.now() + givesUpMs
-  const lock = (name: string, nowait: boolean) =>
-    sql`lock table ${sql.table(name)} in access exclusive mode ${sql.raw(nowait ? 'nowait' : '')}`.execute(
-      trx,
-    )
+  const lock = (name: string, option: 'nowait' | '') =>
+    sql`lock table ${sql.table(name)} in access exclusive mode ${sql.raw(option)}`.execute(trx)
   // One for all attempts: rolling back to it keeps it.
   await sql`savepoint locks`.execute(trx)
   for (let attempt = 1; ; attempt += 1) {
     const limit = Math.ceil(Math.min(20 * attempt, LONGEST_WAIT_MS) * (0.5 + Math.random() / 2))
     try {
       await sql`select set_config('statement_timeout', ${String(limit)}, true)`.execute(trx)
-      await lock(first, attempt % 2 === 1)
+      await lock(first, attempt % 2 === 1 ? 'nowait' : '')
       await sql`select set_config('statement_timeout', '0', true)`.execute(trx)
-      for (const name of others) await lock(name, true)
+      for (const name of others) await lock(name, 'nowait')
       return
     } catch (error) {
       const { code = '', message } = error as { code?: string; message: string }
