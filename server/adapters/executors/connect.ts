@@ -51,13 +51,7 @@ export type ConnectSettings = Secrets & {
 }
 
 /** The one way to a server, for runs, server checks and key probes: what a check finds is what a run gets. */
-export function createConnect(settings: ConnectSettings): {
-  connect: Connect
-  refuseLocal: RefuseLocal
-  /** How commands on this machine run: isolated from Gantry, not isolated because a setting allows it, or not at all. */
-  localIsolation(): Promise<LocalIsolation>
-  close(): Promise<void>
-} {
+export function createConnect(settings: ConnectSettings) {
   const { sshGuard, databaseUid, unsafeLocalSteps, ...secrets } = settings
   let opening: Promise<LocalExecutor | Unreachable> | undefined
 
@@ -78,20 +72,22 @@ export function createConnect(settings: ConnectSettings): {
     ssh: (server, options) => connectOverSsh(sshGuard, server, options),
   }
 
+  const connect: Connect = (server, options) => connectors[server.kind](server, options)
   return {
-    connect: (server, options) => connectors[server.kind](server, options),
-    async refuseLocal(rootDirectory) {
+    connect,
+    async refuseLocal(rootDirectory: string): ReturnType<RefuseLocal> {
       const local = await openLocal()
       if ('kind' in local) return { provider_code: [asSentence(local.message)] }
       const refused = await local.refuseRoot(rootDirectory)
       return refused && { root_directory: [asSentence(refused.message)] }
     },
-    async localIsolation() {
+    /** How commands on this machine run: isolated from Gantry, not isolated because a setting allows it, or not at all. */
+    async localIsolation(): Promise<LocalIsolation> {
       const local = await openLocal()
       if ('kind' in local) return 'refused'
       return local.containment === 'namespace' ? 'isolated' : 'unsafe'
     },
-    async close() {
+    async close(): Promise<void> {
       const local = await opening
       if (local && 'close' in local) await local.close()
     },

@@ -84,7 +84,7 @@ export async function connectSsh(options: SshOptions): Promise<Connection> {
     if (reached !== 'ready') {
       const isRejected = shown && fingerprint(shown) !== accepted
       return unreachable(
-        isRejected ? wrongHostKey(address, accepted!, shown!) : explain(reached, options, timeoutMs),
+        isRejected ? wrongHostKey(address, accepted!, shown!) : explain(reached, address, options, timeoutMs),
       )
     }
     client.setNoDelay(true)
@@ -121,8 +121,7 @@ function wrongHostKey(address: string, expected: string, offered: Buffer): strin
 }
 
 /** Why a server could not be reached, for the person who set it up. */
-function explain(error: SshError, { host, port, username }: SshOptions, timeoutMs: number): string {
-  const address = `${host}:${port}`
+function explain(error: SshError, address: string, { host, username }: SshOptions, timeoutMs: number) {
   const code = String(error.code)
   if (code === 'ECONNREFUSED') return `${address} refused the connection: no SSH server is listening there`
   if (/^(ENOTFOUND|EAI_AGAIN)$/.test(code)) return `the name ${host} could not be resolved`

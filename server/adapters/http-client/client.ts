@@ -24,21 +24,17 @@ export type SendRequest = {
   maxBodyBytes?: number
 }
 
-export type HttpClient = {
-  /** Never throws. A request that `signal` aborts comes back as unreachable: check the signal first. */
-  send(request: SendRequest, signal?: AbortSignal): Promise<SendOutcome>
-  /** Aborts requests in flight, which come back as unreachable, and closes every connection. */
-  close(): Promise<void>
-}
+export type HttpClient = ReturnType<typeof createHttpClient>
 
-export function createHttpClient(options: { guard: AddressGuard; userAgent: string }): HttpClient {
+export function createHttpClient(options: { guard: AddressGuard; userAgent: string }) {
   const verifying = openConnections({ ...options, verifySsl: true })
   const trusting = openConnections({ ...options, verifySsl: false })
   const stopsOf = shareStops()
   const notSent = (kind: Failure, message: string) => ({ kind, message, ipAddress: null, durationMs: 0 })
 
   return {
-    async send(request, signal) {
+    /** Never throws. A request that `signal` aborts comes back as unreachable: check the signal first. */
+    async send(request: SendRequest, signal?: AbortSignal): Promise<SendOutcome> {
       const url = readUrl(request.url)
       if (typeof url === 'string') return notSent('blocked', url)
       const headers = prepareHeaders(request.headers, options.userAgent)
@@ -52,7 +48,8 @@ export function createHttpClient(options: { guard: AddressGuard; userAgent: stri
       connections.dispatch({ origin: url.origin, path, method, headers, body }, sharer, exchange.handler)
       return exchange.outcome
     },
-    async close() {
+    /** Aborts requests in flight, which come back as unreachable, and closes every connection. */
+    async close(): Promise<void> {
       await Promise.all([verifying.close(), trusting.close()])
     },
   }

@@ -6,13 +6,11 @@ import { outageKind } from './outage-kinds.ts'
 /** The answer of a probe holds for this long: health checks come often, and each probe writes a megabyte. */
 const PROBE_AGAIN_MS = 2_000
 
-export type DiskWatch = { isDiskFull(): Promise<boolean> }
-
 /**
  * Whether the disk of the database is full. True from the first write that failed for this reason until a probe succeeds;
  * while no write has failed, nothing is probed. Never throws.
  */
-export function createDiskWatch(db: Database, failures: Pick<DatabaseFailures, 'counts'>): DiskWatch {
+export function createDiskWatch(db: Database, failures: Pick<DatabaseFailures, 'counts'>) {
   let overcome = 0
   let probing: Promise<boolean> | undefined
   let probedAt = Number.NEGATIVE_INFINITY
@@ -31,7 +29,7 @@ export function createDiskWatch(db: Database, failures: Pick<DatabaseFailures, '
   }
 
   return {
-    async isDiskFull() {
+    async isDiskFull(): Promise<boolean> {
       if (failures.counts().disk_full === overcome) return false
       if (performance.now() - probedAt < PROBE_AGAIN_MS) return true
       probing ??= probe().finally(() => {

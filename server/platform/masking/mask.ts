@@ -2,16 +2,13 @@ import { createFinder, type Finder } from './find-any.ts'
 import { createMasker } from './mask-stream.ts'
 import { formsOf } from './secret-forms.ts'
 
-/** Masks secrets wherever they occur, in every encoding; everything else stays unchanged. */
-export type Mask = {
-  text(text: string): string
-  /** Bodies need not be text, so each byte is read as one character. */
-  bytes(bytes: Buffer): Buffer
-  headers<Headers extends Record<string, unknown>>(headers: Headers): Headers
-}
+export type Mask = ReturnType<typeof createMask>
 
-/** Prepared once for a list of secrets, then used many times. */
-export function createMask(secrets: readonly string[]): Mask {
+/**
+ * Masks secrets wherever they occur, in every encoding; everything else stays unchanged. Prepared once for a list of
+ * secrets, then used many times.
+ */
+export function createMask(secrets: readonly string[]) {
   const forms = formsOf(secrets)
   const finder = createFinder(forms)
   let byteFinder: Finder | undefined
@@ -24,15 +21,16 @@ export function createMask(secrets: readonly string[]): Mask {
   }
 
   return {
-    text: (text) => maskWith(finder, text),
-    bytes(bytes) {
+    text: (text: string) => maskWith(finder, text),
+    /** Bodies need not be text, so each byte is read as one character. */
+    bytes(bytes: Buffer): Buffer {
       if (forms.length === 0) return bytes
       const text = bytes.toString('latin1')
       byteFinder ??= ofBytes()
       const masked = maskWith(byteFinder, text)
       return masked === text ? bytes : Buffer.from(masked, 'latin1')
     },
-    headers(headers) {
+    headers<Headers extends Record<string, unknown>>(headers: Headers): Headers {
       // There is rarely anything to mask, and one look at all of them is fast.
       if (!contains(finder, Object.values(headers).join('\n'))) return headers
       const masked = Object.entries(headers).map(([name, value]) => [name, maskValue(value)])
