@@ -3,10 +3,10 @@
 // resource is here: the OpenAPI operation, the transaction, ETag and If-Match, Link and X-Total-Count, status codes.
 import type { FastifyContextConfig, FastifyReply, FastifyRequest, FastifySchema, RouteOptions } from 'fastify'
 import { actorOf } from '#access/audit/actor.ts'
-import type { Actor } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
-import { type Access, callerOf, scopeOf } from '#access/authorization/enforce.ts'
-import type { Located } from '#access/authorization/locate.ts'
+import type { Requester } from '#access/audit/record.ts'
+import { type Access, callerOf, permissions } from '#access/authorization/enforce.ts'
+import type { Kind, Located } from '#access/authorization/locate.ts'
+import type { Permission, Resource as PermissionResource } from '#access/authorization/permissions.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { readIfMatch } from '#platform/http/if-match.ts'
@@ -21,6 +21,10 @@ type Resource<Row, Shown extends t.TSchema, Result> = {
   tag: string
   /** Singular, in words: `incoming hook`. Operation ids and summaries are built from it. */
   name: string
+  /** What permissions on it are called, unless by its name. */
+  permission?: PermissionResource
+  /** It belongs to what has that permission: to add or remove one is to edit that. */
+  isPart?: true
   record: Shown & { $id: string }
   /**
    * In the order of the rows, as far as the caller may see; a row that is gone by now is left out. `result` is what
@@ -34,10 +38,13 @@ type Resource<Row, Shown extends t.TSchema, Result> = {
 }
 
 /** `scope` is there on routes whose path names an object. */
-export type Context = { caller: Caller; actor: Actor; readonly scope: Located }
+export type Context = Requester & { scope: Located }
 
+/** What the functions of rooms take of it is in `Creation`, `Change` and `Removal`. */
 type Call<Path extends string, Schema extends t.TSchema = t.TSchema> = Context & {
-  params: Params<Path>
+  /** What the path names: first, and last. Ids are numbers, except those of hooks. */
+  parentId: number
+  id: Path extends `${string}:hook_id${string}` ? string : number
   body: t.Static<Schema>
   /** The version that the caller last saw, if they sent it. */
   ifMatch: string | undefined
@@ -45,17 +52,11 @@ type Call<Path extends string, Schema extends t.TSchema = t.TSchema> = Context &
   stopHooks: boolean
 }
 
-/** Ids in paths are numbers, except those of hooks. */
-type Params<Path extends string> = Path extends `${infer Start}/${infer Rest}`
-  ? Params<Start> & Params<Rest>
-  : Path extends `:${infer Name}`
-    ? { [name in Name]: Name extends 'hook_id' ? string : number }
-    : unknown
-
 type Stored<Row> = Row & { row_version: string }
 
 type Operation = {
-  access: Access
+  /** By default its own permission on what the path names first. */
+  access?: Access
   operationId?: string
   summary?: string
   description?: string
@@ -91,6 +92,7 @@ type Save<Path extends string, Schema extends t.TSchema, Row, Result, Prepared> 
   respond?: (reply: FastifyReply, call: Call<Path, Schema>, result: Result) => Promise<void>
 }
 type Remove<Path extends string> = Operation & {
+  /** With `cascade`: without it, it may be in use. */
   query?: t.TSchema
   run: (trx: Transaction, call: Call<Path>) => Promise<{ kind: 'removed' } | HttpProblem>
 }
@@ -102,6 +104,9 @@ type Check<Path extends string, Schema extends t.TSchema, Report extends t.TSche
     call: Call<Path, Schema>,
   ) => Promise<{ kind: 'checked' | 'tried'; check: t.Static<Report> } | HttpProblem>
 }
+
+const VERBS = { GET: 'view', POST: 'add', PUT: 'edit', DELETE: 'remove' } as const
+type Method = keyof typeof VERBS
 
 /** A query parameter of lists. */
 export function searchText(what: string) {
@@ -125,15 +130,28 @@ const KEEPS =
 export function resourceRoutes<Row, Shown extends t.TSchema, Result extends object = object>(
   app: { route: (route: RouteOptions) => unknown },
   { db, baseUrl }: ResourceDeps,
-  { tag, name, record, present }: Resource<Row, Shown, Result>,
+  {
+    tag,
+    name,
+    permission = name as PermissionResource,
+    isPart,
+    record,
+    present,
+  }: Resource<Row, Shown, Result>,
 ) {
   const idOf = (verb: string) => verb + name.replace(/(?:^| )(\w)/g, (_, letter) => letter.toUpperCase())
   const one = withArticle(name)
   const shown = t.ref(record)
   const shownWithVersion = t.withHeaders(shown, { ETag: {} })
 
+  /** `DELETE /servers/:id`: `server:remove` on the server. */
+  function accessTo(method: Method, path: string): Access {
+    const need: Permission = `${permission}:${isPart && method !== 'GET' ? 'edit' : VERBS[method]}`
+    return permissions(path.split('/')[1]!.replace(/s$/, '') as Kind, 'id', need)
+  }
+
   function register(
-    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    method: Method,
     url: string,
     operation: Operation,
     schema: {
@@ -146,8 +164,12 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
     handler: (call: Incoming, reply: FastifyReply, request: FastifyRequest) => unknown,
     config: Pick<FastifyContextConfig, 'bodyOptional' | 'exactNumbersAt' | 'compress'> = {},
   ) {
-    const { access, errors = [], description, operationId, summary } = { ...schema, ...operation }
-    const statuses = [...errorsOf(access), ...(schema.body ? [400] : []), ...errors]
+    const { errors = [], description, operationId, summary } = { ...schema, ...operation }
+    const { access = accessTo(method, url) } = operation
+    const statuses = [401, 403, 422, ...errors]
+    if (access.kind === 'permissions') statuses.push(404)
+    if (schema.body) statuses.push(400)
+    if (method === 'PUT' || method === 'DELETE') statuses.push(412)
     app.route({
       method,
       url,
@@ -198,7 +220,7 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
       path: Path,
       operation: List<Path, Row, Filters>,
     ) {
-      const { access, filters = nameFilter, find, compress } = operation
+      const { access = accessTo('GET', path), filters = nameFilter, find, compress } = operation
       const parent = access.kind === 'permissions' ? withArticle(access.of) : undefined
       const schema = {
         operationId: `${idOf('list')}s`,
@@ -240,19 +262,19 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
       operation: Save<Path, Schema, Row, Result, Prepared>,
     ) {
       const description = [KEEPS, operation.description].filter(Boolean).join(' ')
-      const versioned = { ...withVersion(operation), description }
-      save('PUT', path, versioned, 200, { operationId: idOf('change'), summary: `Change ${one}` })
+      const schema = { operationId: idOf('change'), summary: `Change ${one}` }
+      save('PUT', path, { ...operation, description }, 200, schema)
     },
 
     remove<Path extends string>(path: Path, operation: Remove<Path>) {
-      const { query, run } = operation
+      const { query, run, errors = query ? [409] : [] } = operation
       const schema = {
         operationId: idOf('remove'),
         summary: `Remove ${one}`,
         querystring: query,
         response: { 204: t.Null() },
       }
-      register('DELETE', path, withVersion(operation), schema, async (call, reply) => {
+      register('DELETE', path, { ...operation, errors }, schema, async (call, reply) => {
         unwrap(await db.transaction().execute((trx) => run(trx, call)))
         return reply.code(204).send(null)
       })
@@ -262,6 +284,7 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
     command<Path extends string, Schema extends t.TSchema>(
       path: Path,
       operation: Save<Path, Schema, Row, Result, undefined> & {
+        access: Access
         operationId: string
         summary: string
       },
@@ -274,7 +297,7 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
     /** A POST that tries one of them out and responds with a report. May take seconds, so not in a transaction. */
     check<Path extends string, Schema extends t.TSchema, Report extends t.TSchema>(
       path: Path,
-      operation: Check<Path, Schema, Report>,
+      operation: Check<Path, Schema, Report> & { access: Access },
     ) {
       const { body, report, run } = operation
       const described = { operationId: idOf('check'), summary: `Check ${one}` }
@@ -287,7 +310,8 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
 
 /** As the declared schemas have validated it: `never` fits the types that each route derives from them. */
 type Incoming = Context & {
-  params: never
+  parentId: number
+  id: never
   body: never
   query: { page?: number; per_page?: number; 'filter[name]'?: string }
   ifMatch: string | undefined
@@ -297,13 +321,13 @@ type Incoming = Context & {
 
 function callOf(request: FastifyRequest): Incoming {
   const query = request.query as Incoming['query'] & { cascade?: boolean; stop_hooks?: boolean }
+  const ids = Object.values(request.params as object)
   return {
     caller: callerOf(request),
     actor: actorOf(request),
-    get scope() {
-      return scopeOf(request)
-    },
-    params: request.params as never,
+    scope: request.scope!,
+    parentId: ids[0],
+    id: ids.at(-1) as never,
     body: request.body as never,
     query,
     ifMatch: readIfMatch(request),
@@ -318,15 +342,7 @@ function paramsOf(path: string): t.TSchema | undefined {
   return t.Exactly(Object.fromEntries(names.map((name) => [name, name === 'hook_id' ? t.Uuid : t.Id])))
 }
 
-function errorsOf(access: Access): number[] {
-  return [401, 403, 422, ...(access.kind === 'permissions' ? [404] : [])]
-}
-
 /** Fastify warns of parts of a schema that are named but undefined. */
 function withoutUndefined(schema: FastifySchema): FastifySchema {
   return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined))
-}
-
-function withVersion<Declared extends Operation>(operation: Declared): Declared {
-  return { ...operation, errors: [412, ...(operation.errors ?? [])] }
 }

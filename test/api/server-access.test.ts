@@ -263,11 +263,7 @@ suite('checking SSH servers', () => {
       const scope = { organization_id: tree.organizationId }
       const outcome = await runServerCheck(
         { db, box: api.box, connect, timeouts },
-        caller,
-        actor,
-        scope,
-        id,
-        {},
+        { caller, actor, scope, parentId: id, id, body: {} },
       )
       assert.equal(outcome.kind, 'tried')
       const check = outcome.kind === 'tried' ? outcome.check : assert.fail()

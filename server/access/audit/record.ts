@@ -50,6 +50,13 @@ const MAX_BATCH = 1_000
 /** Who makes a change: what they may do, and how the audit log names them. */
 export type Requester = { caller: Caller; actor: Actor }
 
+export type Creation<Body> = Requester & { parentId: number; body: Body }
+/** `ifMatch`: the version that the caller last saw, if they sent it. `parentId`: of what is found only in something else. */
+type OfOne<Id> = Requester & { parentId: number; id: Id; ifMatch?: string }
+export type Change<Body, Id = number> = OfOne<Id> & { body: Body }
+/** `cascade`: with what depends on it. */
+export type Removal<Id = number> = OfOne<Id> & { cascade: boolean }
+
 /**
  * Records changes of one type of resource. `shown` lists the fields to keep, or picks them itself where some are
  * secret.

@@ -2,7 +2,7 @@
 // variables that its commands get (variables.ts).
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
-import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation, type Removal, recordAudit } from '#access/audit/record.ts'
 import { slugify } from '#client/slug.ts'
 import { checkHealthStepFits, syncHealthSteps } from '#manage/pipelines/health-step.ts'
 import {
@@ -35,22 +35,18 @@ const auditApplication = auditorOf<ApplicationRow>('application', (row) => {
   return shown
 })
 
-export async function createApplication(
-  trx: Transaction,
-  by: Requester,
-  environmentId: number,
-  input: ApplicationBody,
-) {
+export async function createApplication(trx: Transaction, request: Creation<ApplicationBody>) {
+  const { parentId: environmentId, body: input, caller } = request
   const scope = await lockEnvironment(trx, environmentId)
   if (!scope) return GONE
-  const resolved = await resolveSource(trx, by.caller, scope, input)
+  const resolved = await resolveSource(trx, caller, scope, input)
   if ('kind' in resolved) return resolved
   const { linked_resources = [], health_check, ...columns } = input
   const check = healthCheckColumn(health_check)
   const wanted = linked_resources.map(({ resource_id }) => resource_id)
   const problem =
-    (await checkLinks(trx, by.caller, scope, { applicationId: null, current: [], wanted })) ??
-    checkSourceAccess(by.caller, resolved.source) ??
+    (await checkLinks(trx, caller, scope, { applicationId: null, current: [], wanted })) ??
+    checkSourceAccess(caller, resolved.source) ??
     (await checkFields(trx, scope, input, resolved.source))
   if (problem) return problem
   if (check.kind === 'invalid') return check
@@ -62,36 +58,31 @@ export async function createApplication(
     project_id: scope.project_id,
     environment_id: environmentId,
     folder: await freeFolder(trx, environmentId, input.name),
-    created_by: by.caller.id,
+    created_by: caller.id,
   })
   await storeLinks(trx, scope, id, wanted)
-  return auditApplication.saved(trx, by, scope.organization_id, null, await findApplication(trx, id))
+  return auditApplication.saved(trx, request, scope.organization_id, null, await findApplication(trx, id))
 }
 
-export async function changeApplication(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  input: ApplicationChange,
-  ifMatch?: string,
-) {
+export async function changeApplication(trx: Transaction, request: Change<ApplicationChange>) {
+  const { id, body: input, caller, ifMatch } = request
   const held = await lockForChange(trx, 'applications', id, findApplication, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
-  const resolved = await resolveSource(trx, by.caller, scope, input, before)
+  const resolved = await resolveSource(trx, caller, scope, input, before)
   if ('kind' in resolved) return resolved
-  const denied = resolved.isMoved ? await checkHookTokens(trx, by.caller, scope, id) : undefined
+  const denied = resolved.isMoved ? await checkHookTokens(trx, caller, scope, id) : undefined
   if (denied) return denied
   const { linked_resources, health_check, ...columns } = input
   const check = healthCheckColumn(health_check)
   const current = before.server_ids
   const wanted = linked_resources?.map(({ resource_id }) => resource_id) ?? current
-  const links = await checkLinks(trx, by.caller, scope, { applicationId: id, current, wanted })
+  const links = await checkLinks(trx, caller, scope, { applicationId: id, current, wanted })
   const problem =
     (links?.kind === 'conflict' ? undefined : links) ??
-    checkSourceAccess(by.caller, resolved.source) ??
+    checkSourceAccess(caller, resolved.source) ??
     (changesWhatRuns(input, before)
-      ? await checkLocalAccess(trx, by.caller, { type: 'application', id })
+      ? await checkLocalAccess(trx, caller, { type: 'application', id })
       : undefined) ??
     (await checkFields(trx, scope, input, resolved.source, before)) ??
     links
@@ -105,19 +96,15 @@ export async function changeApplication(
   await syncHealthSteps(trx, { applicationId: id })
   const row = await findApplication(trx, id)
   if (row?.credential_id !== before.credential_id) await storePresetUrls(trx, { applicationId: id })
-  return auditApplication.saved(trx, by, scope.organization_id, before, row)
+  return auditApplication.saved(trx, request, scope.organization_id, before, row)
 }
 
 /**
  * The row stays, because runs reference it; variables, which may be secret, and links are deleted. `cascade` also
  * removes its pipelines and their hooks.
  */
-export async function removeApplication(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-) {
+export async function removeApplication(trx: Transaction, request: Removal) {
+  const { id, caller, actor, cascade, ifMatch } = request
   const held = await lockForChange(trx, 'applications', id, findApplication, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row } = held
@@ -126,7 +113,7 @@ export async function removeApplication(
   await lockAgainstRuns(trx, pipelineIds)
   const hooks = await hooksOf(trx, pipelineIds)
   const problem =
-    (cascade && checkCascade(by.caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })) ||
+    (cascade && checkCascade(caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })) ||
     (await checkUnfinished(trx, sql`a.pipeline_id = any(${pipelineIds}::bigint[])`)) ||
     (!cascade &&
       checkDependents('The application', {
@@ -135,12 +122,12 @@ export async function removeApplication(
       }))
   if (problem) return problem
 
-  await removePipelines(trx, by.actor, scope.organization_id, pipelineIds)
+  await removePipelines(trx, actor, scope.organization_id, pipelineIds)
   await trx.deleteFrom('application_servers').where('application_id', '=', id).execute()
   await trx.deleteFrom('application_variables').where('application_id', '=', id).execute()
   await updateRow(trx, 'applications', id, { deleted_at: NOW })
   const { name, repository } = row
-  await recordAudit(trx, by.actor, {
+  await recordAudit(trx, actor, {
     organizationId: scope.organization_id,
     verb: 'removed',
     subject: { type: 'application', id, name },

@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { permissions } from '#access/authorization/enforce.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import * as t from '#platform/http/schemas.ts'
+import { cascadeQuery } from '#platform/http/schemas.ts'
 import type { InspectDeps } from './inspect-repository.ts'
 import { inspectionRoutes } from './inspection-routes.ts'
 import { inspectionSchema } from './inspection-schemas.ts'
@@ -41,42 +40,36 @@ export const applicationRoutes: FastifyPluginAsyncTypebox<ApplicationRoutes> = a
 
   applications.list('/environments/:id/applications', {
     compress: true,
-    access: permissions('environment', 'id', 'application:view'),
     description: 'Newest first, each with its latest deployments if you may view actions.',
-    find: ({ params }, name, page) => listApplications(db, params.id, name, page),
+    find: ({ id }, name, page) => listApplications(db, id, name, page),
   })
 
   applications.create('/environments/:id/applications', {
-    access: permissions('environment', 'id', 'application:add'),
     description:
       'Says what to deploy and, with `linked_resources`, where. Setting a credential requires `credential:run`. Only instance administrators can use a repository on this machine or local servers.',
     body: applicationBody,
     errors: [415],
-    run: (trx, call) => createApplication(trx, call, call.params.id, call.body),
+    run: createApplication,
   })
 
   applications.read('/applications/:id', {
-    access: permissions('application', 'id', 'application:view'),
     description: 'Includes its latest deployments if you may view actions.',
-    find: ({ params }) => findApplication(db, params.id),
+    find: ({ id }) => findApplication(db, id),
   })
 
   applications.change('/applications/:id', {
-    access: permissions('application', 'id', 'application:edit'),
     description:
       'A list is replaced as a whole. Changing the repository requires `credential:run` if the application has a credential, or if one of its hooks sends a token. Only instance administrators can change what runs on a local server.',
     body: applicationChange,
     errors: [409, 415],
-    run: (trx, call) => changeApplication(trx, call, call.params.id, call.body, call.ifMatch),
+    run: changeApplication,
   })
 
   applications.remove('/applications/:id', {
-    access: permissions('application', 'id', 'application:remove'),
     description:
       'Deletes its variables; its runs, and its files on servers, remain. Returns 409 while it has pipelines or is linked to servers. With `cascade`, these are removed too, along with the hooks of the pipelines, which requires `pipeline:remove` and `hook:remove`. Never removed while a run is unfinished.',
-    query: t.cascadeQuery,
-    errors: [409],
-    run: (trx, call) => removeApplication(trx, call, call.params.id, call),
+    query: cascadeQuery,
+    run: removeApplication,
   })
 }
 

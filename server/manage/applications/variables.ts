@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation, type Removal } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { isReservedName } from '#model/deploy/variables.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
@@ -17,7 +17,7 @@ import type { ApplicationVariable, VariableBody, VariableChange } from './schema
 // The variables of an application: its commands get them as environment variables.
 
 export type VariableRow = NonNullable<Awaited<ReturnType<typeof findVariable>>>
-export type VariableDeps = Requester & { box: SecretBox }
+type Sealing = { box: SecretBox }
 
 const MAX_VARIABLES = 500
 const MAX_VALUE_BYTES = 65_536
@@ -50,64 +50,54 @@ export function presentVariable(
   return { id, name, value: shown, hidden, created_at, updated_at }
 }
 
-export async function createVariable(
-  trx: Transaction,
-  by: VariableDeps,
-  applicationId: number,
-  input: VariableBody,
-) {
+export async function createVariable(trx: Transaction, request: Creation<VariableBody> & Sealing) {
+  const { parentId: applicationId, body: input, caller, box } = request
   const scope = await lockEnvironmentOf(trx, 'applications', applicationId)
   if (!scope) return GONE
   const names = await loadNames(trx, applicationId)
-  const problem = (await checkAccess(trx, by.caller, applicationId)) ?? checkVariable(by.box, input, names)
+  const problem = (await checkAccess(trx, caller, applicationId)) ?? checkVariable(box, input, names)
   if (problem) return problem
   if (names.length >= MAX_VARIABLES)
     return conflict(`An application can have ${MAX_VARIABLES} variables; remove one first.`)
 
   const id = await nextId(trx)
-  const value = by.box.seal(input.value, variableAad(id))
+  const value = box.seal(input.value, variableAad(id))
   await sql`
     insert into application_variables (id, application_id, name, value, hidden) overriding system value
     values (${id}, ${applicationId}, ${input.name}, ${value}, ${input.hidden ?? false})`.execute(trx)
-  return auditVariable.saved(trx, by, scope.organization_id, null, await findVariable(trx, applicationId, id))
+  return auditVariable.saved(
+    trx,
+    request,
+    scope.organization_id,
+    null,
+    await findVariable(trx, applicationId, id),
+  )
 }
 
-export async function changeVariable(
-  trx: Transaction,
-  by: VariableDeps,
-  applicationId: number,
-  id: number,
-  input: VariableChange,
-  ifMatch?: string,
-) {
-  const held = await lockVariable(trx, applicationId, id, ifMatch)
+export async function changeVariable(trx: Transaction, request: Change<VariableChange> & Sealing) {
+  const { parentId: applicationId, id, body: input, caller, box } = request
+  const held = await lockVariable(trx, request)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const names = (await loadNames(trx, applicationId)).filter((name) => name !== before.name)
-  const problem =
-    (await checkAccess(trx, by.caller, applicationId)) ?? checkVariable(by.box, input, names, before)
+  const problem = (await checkAccess(trx, caller, applicationId)) ?? checkVariable(box, input, names, before)
   if (problem) return problem
 
   const { name, hidden, value } = input
-  const sealed = value === undefined ? undefined : by.box.seal(value, variableAad(id))
+  const sealed = value === undefined ? undefined : box.seal(value, variableAad(id))
   await updateRow(trx, 'application_variables', id, { name, hidden, value: sealed })
   const row = { ...(await findVariable(trx, applicationId, id))!, isNewValue: value !== undefined }
-  return auditVariable.saved(trx, by, scope.organization_id, before, row)
+  return auditVariable.saved(trx, request, scope.organization_id, before, row)
 }
 
-export async function removeVariable(
-  trx: Transaction,
-  by: Requester,
-  applicationId: number,
-  id: number,
-  ifMatch?: string,
-) {
-  const held = await lockVariable(trx, applicationId, id, ifMatch)
+export async function removeVariable(trx: Transaction, request: Removal) {
+  const { parentId: applicationId, id, caller } = request
+  const held = await lockVariable(trx, request)
   if (held.kind !== 'locked') return held
-  const problem = await checkAccess(trx, by.caller, applicationId)
+  const problem = await checkAccess(trx, caller, applicationId)
   if (problem) return problem
   await trx.deleteFrom('application_variables').where('id', '=', id).execute()
-  return auditVariable.removed(trx, by, held.scope.organization_id, held.row)
+  return auditVariable.removed(trx, request, held.scope.organization_id, held.row)
 }
 
 const auditVariable = auditorOf<VariableRow & { isNewValue?: boolean }>('variable', (row) => {
@@ -115,9 +105,11 @@ const auditVariable = auditorOf<VariableRow & { isNewValue?: boolean }>('variabl
   return { application_id, name, hidden, value: isNewValue ? { changed: true } : MASK }
 })
 
-function lockVariable(trx: Transaction, applicationId: number, id: number, ifMatch?: string) {
-  const find = () => findVariable(trx, applicationId, id)
-  return lockForChange(trx, 'applications', applicationId, find, ifMatch)
+function lockVariable(
+  trx: Transaction,
+  { parentId, id, ifMatch }: Pick<Removal, 'parentId' | 'id' | 'ifMatch'>,
+) {
+  return lockForChange(trx, 'applications', parentId, () => findVariable(trx, parentId, id), ifMatch)
 }
 
 /** The environment decides what commands do as much as their text does. */

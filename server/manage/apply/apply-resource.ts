@@ -9,13 +9,13 @@ import {
 import { changeVariable, createVariable, removeVariable } from '#manage/applications/variables.ts'
 import { changeCredential, createCredential } from '#manage/credentials/manage-credentials.ts'
 import type { HookChange } from '#manage/hooks/hook-columns.ts'
-import { auditHook, changeHook, createHook, type NewHook, removeHook } from '#manage/hooks/manage-hooks.ts'
+import { changeHook, createHook, type NewHook, removeHookOf } from '#manage/hooks/manage-hooks.ts'
 import {
   changeEnvironment,
   createEnvironment,
   removeEnvironment,
 } from '#manage/organizations/manage-environments.ts'
-import { createOrganization } from '#manage/organizations/manage-organizations.ts'
+import { changeOrganization, createOrganization } from '#manage/organizations/manage-organizations.ts'
 import { changeProject, createProject } from '#manage/organizations/manage-projects.ts'
 import { changePipeline, createPipeline } from '#manage/pipelines/manage-pipelines.ts'
 import { changeStep, createStep, removeStep } from '#manage/pipelines/manage-steps.ts'
@@ -35,14 +35,12 @@ import {
   credentialPath,
   hostKind,
   keyOf,
-  ORGANIZATION,
   type PipelineName,
-  PROJECT,
   parentPath,
   pipelinePath,
   type Resource,
 } from './resources.ts'
-import type { ResourceKind } from './schemas.ts'
+import type { OutgoingEntry, ResourceKind } from './schemas.ts'
 import type { StoredResource } from './stored-state.ts'
 
 export type ApplyContext = {
@@ -63,160 +61,137 @@ export type ApplyContext = {
   onHook: (hook: { path: readonly string[]; row: HookRow; secret: string | null; isNew: boolean }) => void
 }
 
-/** Carries out one change through the room that owns the resource. Returns the id of the resource. */
-export function applyChange(context: ApplyContext, change: PlannedChange): Promise<Applied> {
-  return change.verb === 'delete'
-    ? remove(context, change.stored)
-    : save(context, change.desired.type, change)
-}
-
 type Applied = { kind: 'done'; id: number | string } | HttpProblem
+
+/** Carries out one change through the room that owns the resource. Returns the id of the resource. */
+export async function applyChange(context: ApplyContext, change: PlannedChange): Promise<Applied> {
+  if (change.verb !== 'delete') return save(context, change.desired.type, change)
+  const { stored } = change
+  const { remove } = HANDLERS[stored.type]
+  if (!remove) throw new Error(`a document never removes a resource of the kind ${stored.type}`)
+  const request = { ...context, parentId: parentId(context, stored), id: Number(stored.id), stored }
+  const outcome = await remove(context.trx, { ...request, cascade: true })
+  return outcome.kind === 'removed' ? { kind: 'done', id: stored.id } : outcome
+}
 
 async function save<Kind extends ResourceKind>(
   context: ApplyContext,
   type: Kind,
-  change: Upsert<Kind>,
+  upsert: Upsert<Kind>,
 ): Promise<Applied> {
   const handler: Handler<Kind> = HANDLERS[type]
-  const outcome = await (change.verb === 'create'
-    ? handler.create(context, change)
-    : handler.update(context, change, Number(change.stored?.id ?? 0)))
+  const { desired, stored, verb } = upsert
+  const ids = { parentId: parentId(context, desired), id: Number(stored?.id ?? 0) }
+  const request = { ...context, ...ids, upsert, stopHooks: true as const }
+  const outcome = await (verb === 'create'
+    ? handler.create(context.trx, { ...request, body: { name: desired.name, ...desired.body } })
+    : handler.change(context.trx, {
+        ...request,
+        body: handler.sendsAll ? desired.body : changedFields(upsert),
+      }))
   if (outcome.kind !== 'done') return outcome
   return { kind: 'done', id: 'step' in outcome.row ? outcome.row.step.id : outcome.row.id }
 }
 
-async function remove(context: ApplyContext, stored: StoredResource): Promise<Applied> {
-  const handler = HANDLERS[stored.type]
-  if (!handler.remove) throw new Error(`a document never removes a resource of the kind ${stored.type}`)
-  const outcome = await handler.remove(context, stored, Number(stored.id))
-  return outcome.kind === 'removed' ? { kind: 'done', id: stored.id } : outcome
-}
-
 type Saved = { kind: 'done'; row: { id: number | string } | { step: { id: number } } } | HttpProblem
 
+/** `stopHooks`: the response lists what a credential stops, and so does that of a dry run. */
+type Request<Kind extends ResourceKind, Body = Bodies[Kind]> = ApplyContext & {
+  parentId: number
+  id: number
+  upsert: Upsert<Kind>
+  body: Body
+  stopHooks: true
+}
+
 type Handler<Kind extends ResourceKind> = {
-  create(context: ApplyContext, change: Upsert<Kind>): Promise<Saved>
-  update(context: ApplyContext, change: Upsert<Kind>, id: number): Promise<Saved>
+  create(trx: Transaction, request: Request<Kind, Bodies[Kind] & { name: string }>): Promise<Saved>
+  change(trx: Transaction, request: Request<Kind>): Promise<Saved>
+  /** A change sends every field, not only those that differ. */
+  sendsAll?: true
   remove?(
-    context: ApplyContext,
-    stored: StoredResource,
-    id: number,
+    trx: Transaction,
+    request: ApplyContext & { parentId: number; id: number; stored: StoredResource; cascade: true },
   ): Promise<{ kind: 'removed' } | HttpProblem>
 }
 
-const CASCADE = { cascade: true }
-
 const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
-  organization: {
-    create: (by, { desired: { name } }) => createOrganization(by.trx, by, { name }),
-    update: async (_by, _change, id) => ({ kind: 'done', row: { id } }),
-  },
-  project: {
-    create: (by, { desired: { name, body } }) =>
-      createProject(by.trx, by, idAt(by, ORGANIZATION), { name, ...body }),
-    update: (by, { desired: { body } }, id) => changeProject(by.trx, by, id, body),
-  },
+  organization: { create: createOrganization, change: changeOrganization },
+  project: { create: createProject, change: changeProject },
   credential: {
-    create: (by, { desired: { name, body } }) =>
-      createCredential(by.trx, by, idAt(by, ORGANIZATION), { name, ...body }),
-    update(by, { desired }, id) {
-      const { generate: _, ...body } = desired.body
-      // The response lists what it stops, and so does that of a dry run.
-      return changeCredential(by.trx, by, id, body, { stopHooks: true })
-    },
+    sendsAll: true,
+    create: createCredential,
+    change: (trx, { body: { generate: _, ...body }, ...request }) =>
+      changeCredential(trx, { ...request, body }),
   },
   environment: {
-    create: (by, { desired: { name, body } }) =>
-      createEnvironment(by.trx, by, idAt(by, PROJECT), { name, type: 'development', ...body }),
-    update: (by, { desired: { body } }, id) => changeEnvironment(by.trx, by, id, body),
-    remove: (by, _stored, id) => removeEnvironment(by.trx, by, id, CASCADE),
+    create: (trx, request) =>
+      createEnvironment(trx, { ...request, body: { type: 'development', ...request.body } }),
+    change: changeEnvironment,
+    remove: removeEnvironment,
   },
   server: {
-    async create(by, change) {
-      const { name, path, body } = change.desired
-      const { credential, ...fields } = body
-      const input = { name, ...fields, ...credentialId(by, credential) }
-      return createServer(by.trx, by, idAt(by, path.slice(0, 2)), input, await by.checkHost(change))
+    async create(trx, request) {
+      const host = await request.checkHost(request.upsert)
+      return createServer(trx, { ...request, body: withCredential(request, request.body), host })
     },
-    async update(by, change, id) {
-      const { credential, ...fields } = changedFields(change)
-      const input = { ...fields, ...credentialId(by, credential) }
-      return changeServer(by.trx, by, id, input, await by.checkHost(change))
+    async change(trx, request) {
+      const host = await request.checkHost(request.upsert)
+      return changeServer(trx, { ...request, body: withCredential(request, request.body), host })
     },
-    remove: (by, _stored, id) => removeServer(by.trx, by, id, CASCADE),
+    remove: removeServer,
   },
   application: {
-    create(by, { desired: { name, path, body } }) {
-      const input = { name, ...applicationInput(by, path, body) }
-      return createApplication(by.trx, by, idAt(by, path.slice(0, 2)), input)
-    },
-    update(by, change, id) {
-      const input = applicationInput(by, change.desired.path, changedFields(change))
-      return changeApplication(by.trx, by, id, input)
-    },
-    remove: (by, _stored, id) => removeApplication(by.trx, by, id, CASCADE),
+    create: (trx, request) => createApplication(trx, { ...request, body: withLinks(request) }),
+    change: (trx, request) => changeApplication(trx, { ...request, body: withLinks(request) }),
+    remove: removeApplication,
   },
-  variable: {
-    create: (by, { desired }) =>
-      createVariable(by.trx, by, parentId(by, desired), { name: desired.name, ...desired.body }),
-    update: (by, { desired }, id) => changeVariable(by.trx, by, parentId(by, desired), id, desired.body),
-    remove: (by, stored, id) => removeVariable(by.trx, by, parentId(by, stored), id),
-  },
+  variable: { sendsAll: true, create: createVariable, change: changeVariable, remove: removeVariable },
   pipeline: {
-    create(by, { desired }) {
-      const { name, path, body } = desired
-      const host = { type: hostKind(path), id: parentId(by, desired) }
-      return createPipeline(by.trx, by, host, { name, ...pipelineInput(by, path, body) })
-    },
-    update(by, change, id) {
-      const input = pipelineInput(by, change.desired.path, changedFields(change))
-      return changePipeline(by.trx, by, id, input)
-    },
-    remove: (by, _stored, id) => removePipeline(by.trx, by, id, CASCADE),
+    create: (trx, request) =>
+      createPipeline(trx, hostKind(request.upsert.desired.path), { ...request, body: withRunAfter(request) }),
+    change: (trx, request) => changePipeline(trx, { ...request, body: withRunAfter(request) }),
+    remove: removePipeline,
   },
   step: {
-    create(by, { desired, after }) {
-      const { command = '', ...body } = desired.body
-      const input = { name: desired.name, command, ...body, trigger_after: after }
-      return createStep(by.trx, by, parentId(by, desired), input)
+    create: (trx, request) =>
+      createStep(trx, {
+        ...request,
+        body: { command: '', ...request.body, trigger_after: request.upsert.after },
+      }),
+    async change(trx, { upsert, body: { trigger_after: _, ...fields }, ...request }) {
+      const { desired, stored, after } = upsert
+      const id = stored ? request.id : await findBuiltIn(trx, request.parentId, desired.name)
+      const body = { ...fields, ...(after !== undefined && { trigger_after: after }) }
+      return changeStep(trx, { ...request, id, body })
     },
-    async update(by, change, id) {
-      const { desired, stored, after } = change
-      const pipelineId = parentId(by, desired)
-      const stepId = stored ? id : await findBuiltIn(by, pipelineId, desired.name)
-      const { trigger_after: _, ...fields } = changedFields(change)
-      const input = { ...fields, ...(after !== undefined && { trigger_after: after }) }
-      return changeStep(by.trx, by, pipelineId, stepId, input)
-    },
-    remove: (by, stored, id) => removeStep(by.trx, by, parentId(by, stored), id),
+    remove: removeStep,
   },
   hook: {
-    async create(by, change) {
-      const { desired } = change
-      const { name, body, path } = desired
-      const deps = { ...by, receiver: await by.checkReceiver(change) }
-      const input = { type: path.at(-2), body: { name, ...hookInput(by, body) } } as NewHook
-      const outcome = await createHook(by.trx, deps, parentId(by, desired), input)
+    async create(trx, { parentId, upsert, body, ...by }) {
+      const { path } = upsert.desired
+      const deps = { ...by, receiver: await by.checkReceiver(upsert) }
+      const input = { type: path.at(-2), body: withCredential(by, body as Partial<OutgoingEntry>) } as NewHook
+      const outcome = await createHook(trx, deps, parentId, input)
       // A secret that the document gives is not returned.
       const isGiven = 'secret' in body && body.secret !== undefined
       if (outcome.kind === 'done')
         by.onHook({ path, row: outcome.row, secret: isGiven ? null : (outcome.secret ?? null), isNew: true })
       return outcome
     },
-    async update(by, change) {
-      const { path } = change.desired
-      const deps = { ...by, receiver: await by.checkReceiver(change) }
-      const input = { type: path.at(-2), body: hookInput(by, changedFields(change)) } as HookChange
-      const outcome = await changeHook(by.trx, deps, String(change.stored!.id), input)
+    async change(trx, { upsert, body, ...by }) {
+      const { path } = upsert.desired
+      const deps = { ...by, id: String(upsert.stored!.id), receiver: await by.checkReceiver(upsert) }
+      const input = {
+        type: path.at(-2),
+        body: withCredential(by, body as Partial<OutgoingEntry>),
+      } as HookChange
+      const outcome = await changeHook(trx, deps, input)
       if (outcome.kind === 'done' && outcome.secret !== undefined)
         by.onHook({ path, row: outcome.row, secret: outcome.secret, isNew: false })
       return outcome
     },
-    async remove(by, { hook }) {
-      await removeHook(by.trx, hook!.type, hook!.id)
-      await auditHook(by.trx, by.actor, 'removed', hook!, null)
-      return { kind: 'removed' }
-    },
+    remove: (trx, { stored: { hook }, ...by }) => removeHookOf(trx, hook!.type, { ...by, id: hook!.id }),
   },
 }
 
@@ -224,37 +199,37 @@ function idAt({ ids }: ApplyContext, path: readonly string[]): number {
   return Number(ids.get(keyOf(path)))
 }
 
+/** An organization has none. */
 function parentId(by: ApplyContext, resource: Resource): number {
-  return idAt(by, parentPath(resource)!)
+  const path = parentPath(resource)
+  return path ? idAt(by, path) : 0
 }
 
-function credentialId(by: ApplyContext, name: string | null | undefined) {
-  if (name === undefined) return {}
-  return { credential_id: name === null ? null : idAt(by, credentialPath(name)) }
-}
+// The fields that name other resources, with their ids instead.
 
-function hookInput(by: ApplyContext, body: Bodies['hook']) {
-  if (!('credential' in body)) return body
+function withCredential<Body extends { credential?: string | null }>(by: ApplyContext, body: Body) {
   const { credential, ...fields } = body
-  return { ...fields, ...credentialId(by, credential) }
+  if (credential === undefined) return fields
+  return { ...fields, credential_id: credential && idAt(by, credentialPath(credential)) }
 }
 
-function applicationInput(by: ApplyContext, path: readonly string[], body: Bodies['application']) {
-  const { credential, servers, ...fields } = body
+function withLinks<Body extends Bodies['application']>(request: Request<'application', Body>) {
+  const { servers, ...body } = request.body
+  const environment = request.upsert.desired.path.slice(0, 2)
   const linked_resources = servers?.map((name) => ({
     resource_type: 'server' as const,
-    resource_id: idAt(by, [...path.slice(0, 2), 'servers', name]),
+    resource_id: idAt(request, [...environment, 'servers', name]),
   }))
-  return { ...fields, ...credentialId(by, credential), ...(linked_resources && { linked_resources }) }
+  return { ...withCredential(request, body), linked_resources }
 }
 
-function pipelineInput(by: ApplyContext, path: readonly string[], body: Bodies['pipeline']) {
-  const { run_after, ...fields } = body
-  const idOf = (name: PipelineName) => idAt(by, pipelinePath(path[1]!, name))
-  return { ...fields, ...(run_after && { run_after: run_after.map(idOf) }) }
+function withRunAfter<Body extends Bodies['pipeline']>(request: Request<'pipeline', Body>) {
+  const { run_after, ...fields } = request.body
+  const idOf = (name: PipelineName) => idAt(request, pipelinePath(request.upsert.desired.path[1]!, name))
+  return { ...fields, run_after: run_after?.map(idOf) }
 }
 
-async function findBuiltIn({ trx }: ApplyContext, pipelineId: number, name: string): Promise<number> {
+async function findBuiltIn(trx: Transaction, pipelineId: number, name: string): Promise<number> {
   const steps = await loadSteps(trx, [pipelineId])
   return steps.find((step) => step.built_in && step.name === name)?.stepKey ?? 0
 }

@@ -1,7 +1,7 @@
 // The credentials room: tokens and keys that give Gantry access to repositories and servers. Their secrets go
 // in, and never come out again.
 import { sql } from 'kysely'
-import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation, type Removal } from '#access/audit/record.ts'
 import { storePresetUrls } from '#model/hooks/preset-urls.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { lockOrganization } from '#model/inventory/lock-scope.ts'
@@ -19,7 +19,7 @@ import { type CredentialRow, findCredential } from './read-credentials.ts'
 import type { CredentialBody, CredentialChange } from './schemas.ts'
 import { describeStopped, findStopped } from './stopped-hooks.ts'
 
-export type CredentialDeps = Requester & { box: SecretBox }
+type Sealing = { box: SecretBox }
 
 const auditCredential = auditorOf<CredentialRow & { isNewSecret?: boolean }>('credential', (row) => {
   const { name, provider_code, auth_type, base_url, username, active, token_targets, ssh_hosts } = row
@@ -27,14 +27,10 @@ const auditCredential = auditorOf<CredentialRow & { isNewSecret?: boolean }>('cr
   return { name, provider_code, base_url, username, active, token_targets, ssh_hosts, secret }
 })
 
-export async function createCredential(
-  trx: Transaction,
-  by: CredentialDeps,
-  organizationId: number,
-  input: CredentialBody,
-) {
+export async function createCredential(trx: Transaction, request: Creation<CredentialBody> & Sealing) {
+  const { parentId: organizationId, body, caller, box } = request
   if (!(await lockOrganization(trx, organizationId))) return GONE
-  const normalized = normalizeCredential(input)
+  const normalized = normalizeCredential(body)
   if (normalized.kind === 'invalid') return normalized
   const { secret, ...columns } = normalized.credential
   const problem = await claimName(trx, organizationId, columns.name)
@@ -42,46 +38,42 @@ export async function createCredential(
   const id = await insertRow(trx, 'credentials', {
     ...columns,
     organization_id: organizationId,
-    created_by: by.caller.id,
+    created_by: caller.id,
     secret: secret == null ? null : NOT_SEALED_YET,
   })
-  if (secret != null)
-    await updateRow(trx, 'credentials', id, { secret: by.box.seal(secret, credentialAad(id)) })
-  return auditCredential.saved(trx, by, organizationId, null, await findCredential(trx, id))
+  if (secret != null) await updateRow(trx, 'credentials', id, { secret: box.seal(secret, credentialAad(id)) })
+  return auditCredential.saved(trx, request, organizationId, null, await findCredential(trx, id))
 }
 
-/** `ifMatch` is the row version that the caller last saw, when they sent one. */
 export async function changeCredential(
   trx: Transaction,
-  by: CredentialDeps,
-  id: number,
-  input: CredentialChange,
-  { stopHooks, ifMatch }: { stopHooks: boolean; ifMatch?: string },
+  request: Change<CredentialChange> & Sealing & { stopHooks: boolean },
 ) {
+  const { id, body, caller, box, stopHooks, ifMatch } = request
   const before = await findCredential(trx, id, { lock: true })
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
-  const normalized = normalizeCredential(input, before)
+  const normalized = normalizeCredential(body, before)
   if (normalized.kind === 'invalid') return normalized
   const { secret, ...columns } = normalized.credential
   const { organization_id } = before
   // Repositories such as `acme/shop` are found at the base_url.
   const problem =
     (columns.base_url !== before.base_url
-      ? await checkLocalAccess(trx, by.caller, { type: 'credential', id })
+      ? await checkLocalAccess(trx, caller, { type: 'credential', id })
       : undefined) ??
     (columns.name !== before.name ? await claimName(trx, organization_id, columns.name, id) : undefined) ??
     (isLimiting(before, columns) && !stopHooks
-      ? describeStopped(by.caller, await findStopped(trx, { ...columns, id }))
+      ? describeStopped(caller, await findStopped(trx, { ...columns, id }))
       : undefined)
   if (problem) return problem
   await updateRow(trx, 'credentials', id, {
     ...columns,
-    secret: secret == null ? secret : by.box.seal(secret, credentialAad(id)),
+    secret: secret == null ? secret : box.seal(secret, credentialAad(id)),
   })
   if (columns.base_url !== before.base_url) await storePresetUrls(trx, { credentialId: id })
   const row = { ...(await findCredential(trx, id))!, isNewSecret: secret != null }
-  return auditCredential.saved(trx, by, organization_id, before, row)
+  return auditCredential.saved(trx, request, organization_id, before, row)
 }
 
 function isLimiting(before: Limit, after: Limit): boolean {
@@ -91,14 +83,15 @@ function isLimiting(before: Limit, after: Limit): boolean {
 type Limit = Pick<CredentialRow, 'token_targets'>
 
 /** The row stays, without its secret: past runs reference it. */
-export async function removeCredential(trx: Transaction, by: Requester, id: number, ifMatch?: string) {
+export async function removeCredential(trx: Transaction, request: Removal) {
+  const { id, caller, ifMatch } = request
   const before = await findCredential(trx, id, { lock: true })
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
-  const problem = await checkUnused(trx, by.caller, id)
+  const problem = await checkUnused(trx, caller, id)
   if (problem) return problem
   await updateRow(trx, 'credentials', id, { secret: null, active: false, deleted_at: NOW })
-  return auditCredential.removed(trx, by, before.organization_id, before)
+  return auditCredential.removed(trx, request, before.organization_id, before)
 }
 
 /** A secret is sealed for its row, so the row comes first. */

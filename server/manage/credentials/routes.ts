@@ -31,43 +31,36 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
   })
 
   credentials.list('/organizations/:id/credentials', {
-    access: permissions('organization', 'id', 'credential:view'),
     description: 'Newest first. Tokens and private keys are never returned.',
-    find: ({ params }, name, page) => listCredentials(db, params.id, name, page),
+    find: ({ id }, name, page) => listCredentials(db, id, name, page),
   })
 
   credentials.create('/organizations/:id/credentials', {
-    access: permissions('organization', 'id', 'credential:add'),
     description:
       'A token for a source provider, or an SSH key: send an existing one, or set `generate` to create one. The token or private key is stored encrypted and never returned.',
     body: credentialBody,
     errors: [415],
-    run: (trx, { actor, caller, params, body }) =>
-      createCredential(trx, { actor, caller, box }, params.id, body),
+    run: (trx, call) => createCredential(trx, { ...call, box }),
   })
 
   credentials.read('/credentials/:id', {
-    access: permissions('credential', 'id', 'credential:view'),
     description: 'Without the token or private key. For an SSH key, includes the public key.',
-    find: ({ params }) => findCredential(db, params.id),
+    find: ({ id }) => findCredential(db, id),
   })
 
   credentials.change('/credentials/:id', {
-    access: permissions('credential', 'id', 'credential:edit'),
     description:
       'A new `base_url` requires the token again. The change applies to runs that start afterward. Setting `token_targets` to `provider` returns 409 with the hooks that it would stop, unless `stop_hooks` is true.',
     body: credentialChange,
     query: stopHooksQuery,
     errors: [409, 415],
-    run: (trx, { actor, caller, params, body, ...options }) =>
-      changeCredential(trx, { actor, caller, box }, params.id, body, options),
+    run: (trx, call) => changeCredential(trx, { ...call, box }),
   })
 
   credentials.remove('/credentials/:id', {
-    access: permissions('credential', 'id', 'credential:remove'),
     description: 'Erases its secret. Returns 409 while servers, applications or hooks use it.',
     errors: [409],
-    run: (trx, call) => removeCredential(trx, call, call.params.id, call.ifMatch),
+    run: removeCredential,
   })
 
   credentials.check('/credentials/:id/check', {
@@ -77,6 +70,6 @@ export const credentialRoutes: FastifyPluginAsyncTypebox<CredentialRoutes> = asy
     body: credentialCheckBody,
     report: credentialCheckSchema,
     errors: [415],
-    run: ({ caller, params, body }) => probeCredential(deps, caller, params.id, body),
+    run: ({ caller, id, body }) => probeCredential(deps, caller, id, body),
   })
 }

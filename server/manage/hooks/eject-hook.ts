@@ -1,4 +1,4 @@
-import type { Requester } from '#access/audit/record.ts'
+import type { Actor } from '#access/audit/record.ts'
 import { presetRequest } from '#model/hooks/present-hook.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
@@ -9,7 +9,7 @@ import { auditHook } from './manage-hooks.ts'
 import { findHook } from './read-hooks.ts'
 
 /** Makes a hook with a preset an ordinary one. What it sends stays the same, and so does its editor. */
-export async function ejectHook(trx: Transaction, by: Requester, id: string) {
+export async function ejectHook(trx: Transaction, { id, actor }: { id: string; actor: Actor }) {
   const before = await findHook(trx, 'outgoing', id, { lock: true })
   if (!before) return GONE
   if (before.settings.preset === undefined) return conflict('This hook has no preset.')
@@ -27,6 +27,6 @@ export async function ejectHook(trx: Transaction, by: Requester, id: string) {
     trigger_when: JSON.stringify({ ...trigger, conditions: [...conditions, ...expanded.conditions] }),
   })
   const row = (await findHook(trx, 'outgoing', id))!
-  await auditHook(trx, by.actor, 'ejected', before, row)
+  await auditHook(trx, actor, 'ejected', before, row)
   return { kind: 'done' as const, row }
 }

@@ -2,7 +2,7 @@
 // or an event is up to engine/incoming and engine/outgoing.
 import { randomUUID } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
-import { type Actor, type Requester, recordAudit } from '#access/audit/record.ts'
+import { type Actor, type Change, type Removal, type Requester, recordAudit } from '#access/audit/record.ts'
 import { IS_STRICT } from '#model/events/delivery-order.ts'
 import type { RequestSettings } from '#model/hooks/compile-requests.ts'
 import { resetHealth } from '#model/hooks/load-health.ts'
@@ -37,6 +37,7 @@ import { findHook } from './read-hooks.ts'
 import { checkRequest, validateIncoming, validateOutgoing } from './validate-hook.ts'
 
 export const MAX_HOOKS_PER_PIPELINE = 200
+const DEFAULT_OVERLAP_SECONDS = 86_400
 
 export type NewHook =
   | { type: 'incoming'; body: IncomingHookBody }
@@ -91,14 +92,12 @@ export async function createHook(trx: Transaction, by: HookDeps, pipelineId: num
   return { kind: 'done' as const, row, secret }
 }
 
-/** `ifMatch` is the row version that the caller last saw, when they sent one. */
 export async function changeHook(
   trx: Transaction,
-  by: HookDeps,
-  id: string,
+  by: HookDeps & { id: string; ifMatch?: string },
   input: HookChange,
-  ifMatch?: string,
 ) {
+  const { id, ifMatch } = by
   const before = await findHook(trx, input.type, id, { lock: true })
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
@@ -141,40 +140,34 @@ export async function changeHook(
  */
 export async function rotateSecret(
   trx: Transaction,
-  by: Omit<HookDeps, 'receiver' | 'tokenTargets'>,
   type: HookType,
-  id: string,
-  overlapSeconds: number,
+  { id, body, actor, box }: Change<{ overlap_seconds?: number }, string> & { box: SecretBox },
 ) {
   const before = await findHook(trx, type, id, { lock: true })
   if (!before) return GONE
   if (before.secret === null) return conflict('This hook has no secret: set requires_secret to true first.')
   const secret = type === 'incoming' ? newHookSecret() : newDeliverySecret()
-  const overlaps = overlapSeconds > 0
+  const { overlap_seconds: overlap = DEFAULT_OVERLAP_SECONDS } = body
   await updateRow(trx, 'hooks', id, {
-    secret: by.box.seal(secret, hookSecretAad(id)),
-    previous_secret: overlaps ? before.secret : null,
-    previous_secret_until: overlaps
-      ? sql<string>`now() + ${overlapSeconds}::int * interval '1 second'`
-      : null,
+    secret: box.seal(secret, hookSecretAad(id)),
+    previous_secret: overlap > 0 ? before.secret : null,
+    previous_secret_until: overlap > 0 ? sql<string>`now() + ${overlap}::int * interval '1 second'` : null,
   })
   const row = (await findHook(trx, type, id))!
-  await auditHook(trx, by.actor, 'secret rotated', before, row)
+  await auditHook(trx, actor, 'secret rotated', before, row)
   return { kind: 'done' as const, row, secret }
 }
 
 export async function removeHookOf(
   trx: Transaction,
-  by: Requester,
   type: HookType,
-  id: string,
-  ifMatch?: string,
+  { id, actor, ifMatch }: Removal<string>,
 ) {
   const row = await findHook(trx, type, id, { lock: true })
   if (!row) return GONE
   if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   await removeHook(trx, type, id)
-  await auditHook(trx, by.actor, 'removed', row, null)
+  await auditHook(trx, actor, 'removed', row, null)
   return REMOVED
 }
 

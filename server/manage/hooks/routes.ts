@@ -109,16 +109,15 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
 
   const hooks = resourceRoutes(app, deps, { tag: 'Hooks', name: 'hook', record: hookSchema, present })
   hooks.list('/environments/:id/hooks', {
-    access: permissions('environment', 'id', 'hook:view'),
     operationId: 'listEnvironmentHooks',
     description: 'Incoming and outgoing, of all its pipelines, newest first.',
     filters: {
       ...hookFilters,
       q: searchText('Part of the name of the hook, its pipeline, or its application or server'),
     },
-    find({ caller, scope, params, query }, _, page) {
+    find({ caller, scope, id, query }, _, page) {
       const search = query.q === undefined ? undefined : { text: query.q, names: knownNames(caller, scope) }
-      const of = { column: 'environment_id', id: params.id } as const
+      const of = { column: 'environment_id', id } as const
       return listHooks(db, of, { ...filtersOf(query), search }, page)
     },
   })
@@ -135,14 +134,14 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       exactNumbersAt: REQUEST_BODIES,
       errors: [409],
       prepare: ({ caller, body }) => receiverErrors(caller, body),
-      run: (trx, { actor, caller, params, body }, receiver) =>
-        createHook(trx, { actor, caller, box, receiver, tokenTargets }, params.id, { type, body } as NewHook),
+      run: (trx, { parentId, body, ...by }, receiver) =>
+        createHook(trx, { ...by, box, receiver, tokenTargets }, parentId, { type, body } as NewHook),
     })
 
     hooks.read(`/hooks/${type}/:hook_id`, {
       access: permissions(of, 'hook_id', 'hook:view'),
       description: `Never contains the secret. Callers without \`hook:edit\` see \`${type === 'incoming' ? 'url' : 'target_url'}\` masked.`,
-      find: ({ params }) => findHook(db, type, params.hook_id),
+      find: ({ id }) => findHook(db, type, id),
     })
 
     hooks.change(`/hooks/${type}/:hook_id`, {
@@ -151,12 +150,9 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       body: change,
       exactNumbersAt: REQUEST_BODIES,
       prepare: ({ caller, body }) => receiverErrors(caller, body),
-      run: (trx, { actor, caller, params, body, ifMatch }, receiver) => {
-        const input = { type, body } as HookChange
-        const by = { actor, caller, box, receiver, tokenTargets }
-        return changeHook(trx, by, params.hook_id, input, ifMatch)
-      },
-      respond: async (reply, { params: { hook_id: id } }, { wasOffSince }) => {
+      run: (trx, { body, ...by }, receiver) =>
+        changeHook(trx, { ...by, box, receiver, tokenTargets }, { type, body } as HookChange),
+      respond: async (reply, { id }, { wasOffSince }) => {
         if (!wasOffSince) return
         const missed = await deps.countMissed(id, wasOffSince)
         reply.header('x-missed-deliveries', missed)
@@ -167,7 +163,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
     hooks.remove(`/hooks/${type}/:hook_id`, {
       access: permissions(of, 'hook_id', 'hook:remove'),
       description: 'Its past calls or deliveries remain.',
-      run: (trx, call) => removeHookOf(trx, call, type, call.params.hook_id, call.ifMatch),
+      run: (trx, call) => removeHookOf(trx, type, call),
     })
 
     hooks.command(`/hooks/${type}/:hook_id/rotate-secret`, {
@@ -178,8 +174,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         'Only this response contains the new secret. The previous secret stays valid for `overlap_seconds`.',
       body: rotateSecretBody,
       errors: [409],
-      run: (trx, { actor, caller, params, body }) =>
-        rotateSecret(trx, { actor, caller, box }, type, params.hook_id, body.overlap_seconds ?? 86_400),
+      run: (trx, call) => rotateSecret(trx, type, { ...call, box }),
     })
 
     if (type === 'outgoing')
@@ -190,7 +185,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
         description:
           'Its `effective_settings` become its `settings`, which you can then change. It sends the same as before; what the answers of the service mean beyond their status is no longer known.',
         errors: [409],
-        run: (trx, call) => ejectHook(trx, call, call.params.hook_id),
+        run: ejectHook,
       })
   }
 

@@ -3,7 +3,7 @@ import { operation } from '#access/accounts/session-routes.ts'
 import type { TokenLifetimes } from '#access/accounts/sessions.ts'
 import { presentSignedIn, signedInSchema } from '#access/accounts/signed-in.ts'
 import { clientOf } from '#access/accounts/start-session.ts'
-import { permissions, publicly, publiclyOrSignedIn } from '#access/authorization/enforce.ts'
+import { publicly, publiclyOrSignedIn } from '#access/authorization/enforce.ts'
 import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
@@ -26,6 +26,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = asy
   const invitations = resourceRoutes(app, deps, {
     tag: 'Members',
     name: 'invitation',
+    permission: 'member',
     record: invitationSchema,
     present: (_, rows: readonly InvitationRow[], { token }: { token?: string } = {}) =>
       rows.map(({ row_version, is_expired, ...invitation }) => ({
@@ -36,24 +37,21 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = asy
   })
 
   invitations.list('/organizations/:id/invitations', {
-    access: permissions('organization', 'id', 'member:view'),
     description: 'Pending invitations, expired ones included; the newest first.',
-    find: ({ params }, name, page) => listInvitations(db, params.id, name, page),
+    find: ({ id }, name, page) => listInvitations(db, id, name, page),
   })
 
   invitations.create('/organizations/:id/invitations', {
-    access: permissions('organization', 'id', 'member:add'),
     description:
       'Offers a role on the organization, or on one of its projects or environments, to an address. Pass on `url`: it works once, for seven days, as long as you could still grant the role. A new user sets a password with it; the holder of an existing account accepts while signed in. You can only offer permissions that you have yourself. Replaces an earlier invitation of the same address, and returns 409 for a member.',
     body: invitationBody,
     errors: [409],
-    run: (trx, call) => createInvitation(trx, call, call.params.id, call.body),
+    run: createInvitation,
   })
 
   invitations.remove('/organizations/:id/invitations/:invitation_id', {
-    access: permissions('organization', 'id', 'member:remove'),
     description: 'Its link stops working.',
-    run: (trx, call) => removeInvitation(trx, call, call.params.id, call.params.invitation_id, call.ifMatch),
+    run: removeInvitation,
   })
 
   app.post(

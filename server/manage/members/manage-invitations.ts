@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Requester, recordAudit } from '#access/audit/record.ts'
+import { type Creation, type Removal, type Requester, recordAudit } from '#access/audit/record.ts'
 import { hashToken, newUrlToken } from '#platform/crypto/tokens.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
@@ -14,14 +14,10 @@ const LIFE = sql<string>`now() + interval '7 days'`
  * Invites an address, in place of an earlier invitation of it. Whether the address has an account, or invitations to
  * other organizations, changes neither the outcome nor the work done.
  */
-export async function createInvitation(
-  trx: Transaction,
-  by: Requester,
-  organizationId: number,
-  input: InvitationBody,
-) {
+export async function createInvitation(trx: Transaction, request: Creation<InvitationBody>) {
+  const { parentId: organizationId, body: input, caller, actor } = request
   if (!(await lockMembers(trx, organizationId))) return GONE
-  const authority = await loadGrants(trx, by.caller.id, organizationId)
+  const authority = await loadGrants(trx, caller.id, organizationId)
   const resolved = await resolveGrants(trx, authority, organizationId, [input])
   if (resolved.kind !== 'resolved') return resolved
   const { grants } = resolved
@@ -32,7 +28,7 @@ export async function createInvitation(
   if (await isMember(trx, organizationId, input.email))
     return conflict('This person is already a member. To give them another role, change the member.')
 
-  if (earlier) await deleteInvitation(trx, by, earlier)
+  if (earlier) await deleteInvitation(trx, request, earlier)
   const token = `gty_in_${newUrlToken()}`
   const { id } = await trx
     .insertInto('invitations')
@@ -40,7 +36,7 @@ export async function createInvitation(
       organization_id: organizationId,
       email: input.email,
       name: input.name ?? null,
-      invited_by: by.caller.id,
+      invited_by: caller.id,
       hash: hashToken(token),
       expires_at: LIFE,
     })
@@ -48,7 +44,7 @@ export async function createInvitation(
     .executeTakeFirstOrThrow()
   const offered = grants.map(({ permissions, ...grant }) => ({ ...grant, invitation_id: id }))
   await trx.insertInto('invitation_grants').values(offered).execute()
-  await recordAudit(trx, by.actor, {
+  await recordAudit(trx, actor, {
     organizationId,
     verb: 'created',
     subject: { type: 'invitation', id, name: input.email },
@@ -59,21 +55,16 @@ export async function createInvitation(
 }
 
 /** The link stops working. The caller must hold what it offers. */
-export async function removeInvitation(
-  trx: Transaction,
-  by: Requester,
-  organizationId: number,
-  id: number,
-  ifMatch?: string,
-) {
+export async function removeInvitation(trx: Transaction, request: Removal) {
+  const { parentId: organizationId, id, caller, ifMatch } = request
   if (!(await lockMembers(trx, organizationId))) return GONE
   const row = await findInvitation(trx, organizationId, { id })
   if (!row) return GONE
   if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   const offer = row.is_expired ? [] : await loadOffer(trx, id)
-  const problem = checkAuthority(await loadGrants(trx, by.caller.id, organizationId), offer)
+  const problem = checkAuthority(await loadGrants(trx, caller.id, organizationId), offer)
   if (problem) return problem
-  await deleteInvitation(trx, by, row)
+  await deleteInvitation(trx, request, row)
   return REMOVED
 }
 

@@ -1,4 +1,4 @@
-import { type Requester, recordAudit } from '#access/audit/record.ts'
+import { type Change, type Removal, recordAudit } from '#access/audit/record.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
@@ -19,21 +19,15 @@ import { findMember, versionOf } from './read-members.ts'
 import type { MemberChange } from './schemas.ts'
 
 /** Replaces the grants of a member; the caller must hold what they revoke as well as what they grant. */
-export async function changeMember(
-  trx: Transaction,
-  by: Requester,
-  organizationId: number,
-  userId: number,
-  input: MemberChange,
-  ifMatch?: string,
-) {
+export async function changeMember(trx: Transaction, request: Change<MemberChange>) {
+  const { parentId: organizationId, id: userId, body, caller, actor, ifMatch } = request
   const member = await lockMember(trx, organizationId, userId)
   if (!member) return GONE
   const { held, email } = member
   if (isOutdated(ifMatch, versionOf(held))) return CHANGED_MEANWHILE
-  const authority = await loadGrants(trx, by.caller.id, organizationId)
+  const authority = await loadGrants(trx, caller.id, organizationId)
   const path = (index: number) => `grants.${index}.`
-  const resolved = await resolveGrants(trx, authority, organizationId, input.grants, path)
+  const resolved = await resolveGrants(trx, authority, organizationId, body.grants, path)
   if (resolved.kind !== 'resolved') return resolved
   const { grants } = resolved
 
@@ -50,25 +44,20 @@ export async function changeMember(
     await passOwnership(trx, organizationId)
     const subject = { type: 'member', id: userId, name: email }
     const after = { grants: await describeGrants(trx, grants) }
-    await recordAudit(trx, by.actor, { organizationId, verb: 'changed', subject, before, after })
+    await recordAudit(trx, actor, { organizationId, verb: 'changed', subject, before, after })
   }
   return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))! }
 }
 
 /** Revokes everything. */
-export async function removeMember(
-  trx: Transaction,
-  by: Requester,
-  organizationId: number,
-  userId: number,
-  ifMatch?: string,
-) {
+export async function removeMember(trx: Transaction, request: Removal) {
+  const { parentId: organizationId, id: userId, caller, actor, ifMatch } = request
   const member = await lockMember(trx, organizationId, userId)
   if (!member) return GONE
   const { held, email } = member
   if (isOutdated(ifMatch, versionOf(held))) return CHANGED_MEANWHILE
   const problem =
-    checkAuthority(await loadGrants(trx, by.caller.id, organizationId), held) ??
+    checkAuthority(await loadGrants(trx, caller.id, organizationId), held) ??
     (await checkLastOwner(trx, organizationId, userId, held))
   if (problem) return problem
 
@@ -76,7 +65,7 @@ export async function removeMember(
   await deleteGrants(trx, held)
   await passOwnership(trx, organizationId)
   const subject = { type: 'member', id: userId, name: email }
-  await recordAudit(trx, by.actor, { organizationId, verb: 'removed', subject, before, after: null })
+  await recordAudit(trx, actor, { organizationId, verb: 'removed', subject, before, after: null })
   return REMOVED
 }
 

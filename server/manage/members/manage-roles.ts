@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Selectable, sql } from 'kysely'
-import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation, type Removal } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { BUILT_IN_ROLES } from '#access/authorization/permissions.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -17,48 +17,41 @@ export type RoleRow = Selectable<RolesTable> & { row_version: string }
 
 const audit = auditorOf<RoleRow>('role', ['name', 'permissions'])
 
-export async function createRole(
-  trx: Transaction,
-  by: Requester,
-  organizationId: number,
-  { name, permissions }: RoleBody,
-) {
+export async function createRole(trx: Transaction, request: Creation<RoleBody>) {
+  const { parentId: organizationId, caller } = request
+  const { name, permissions } = request.body
   if (!(await lockMembers(trx, organizationId))) return GONE
   const columns = { name, permissions: permissions.toSorted() }
-  const problem = await checkRole(trx, by.caller, organizationId, columns)
+  const problem = await checkRole(trx, caller, organizationId, columns)
   if (problem) return problem
   const id = await insertRow(trx, 'roles', { organization_id: organizationId, ...columns })
-  return audit.saved(trx, by, organizationId, null, await findRole(trx, id))
+  return audit.saved(trx, request, organizationId, null, await findRole(trx, id))
 }
 
 /** Applies immediately to everyone who holds it: callers cannot use it to grant or revoke what they do not hold. */
-export async function changeRole(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  input: RoleChange,
-  ifMatch?: string,
-) {
+export async function changeRole(trx: Transaction, request: Change<RoleChange>) {
+  const { id, body, caller, ifMatch } = request
   const before = await lockRole(trx, id)
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
-  const { name = before.name, permissions = before.permissions } = input
+  const { name = before.name, permissions = before.permissions } = body
   const columns = { name, permissions: permissions.toSorted() }
   if (isDeepStrictEqual({ ...before, ...columns }, before)) return { kind: 'done' as const, row: before }
-  const problem = await checkRole(trx, by.caller, before.organization_id, columns, before)
+  const problem = await checkRole(trx, caller, before.organization_id, columns, before)
   if (problem) return problem
   await updateRow(trx, 'roles', id, columns)
-  return audit.saved(trx, by, before.organization_id, before, await findRole(trx, id))
+  return audit.saved(trx, request, before.organization_id, before, await findRole(trx, id))
 }
 
-export async function removeRole(trx: Transaction, by: Requester, id: number, ifMatch?: string) {
+export async function removeRole(trx: Transaction, request: Removal) {
+  const { id, ifMatch } = request
   const row = await lockRole(trx, id)
   if (!row) return GONE
   if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   const problem = await checkUnused(trx, id)
   if (problem) return problem
   await trx.deleteFrom('roles').where('id', '=', id).execute()
-  return audit.removed(trx, by, row.organization_id, row)
+  return audit.removed(trx, request, row.organization_id, row)
 }
 
 export function listRoles(db: Database, organizationId: number, name: string | undefined, page: Page) {

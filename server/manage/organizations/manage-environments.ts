@@ -1,4 +1,4 @@
-import { auditorOf, type Requester, recordAudit } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation, type Removal, recordAudit } from '#access/audit/record.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { wholeRetention } from '#model/inventory/retention.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -12,28 +12,21 @@ import type { EnvironmentBody, EnvironmentChange } from './schemas.ts'
 
 const audit = auditorOf<EnvironmentRow>('environment', ['name', 'type', 'description', 'retention'])
 
-export async function createEnvironment(
-  trx: Transaction,
-  by: Requester,
-  projectId: number,
-  { name, type, description = null, retention }: EnvironmentBody,
-) {
+export async function createEnvironment(trx: Transaction, request: Creation<EnvironmentBody>) {
+  const { parentId: project_id, body } = request
+  const { name, type, description = null, retention } = body
   // Locked: it is not removed meanwhile, and names in it are assigned one at a time.
-  const project = await findProject(trx, projectId, { lock: true })
+  const project = await findProject(trx, project_id, { lock: true })
   if (!project) return GONE
-  if (await isNameTaken(trx, 'environments', projectId, name)) return nameTaken('environment')
-  const columns = { project_id: projectId, name, type, description, retention: retentionColumn(retention) }
+  if (await isNameTaken(trx, 'environments', project_id, name)) return nameTaken('environment')
+  const columns = { project_id, name, type, description, retention: retentionColumn(retention) }
   const id = await insertRow(trx, 'environments', columns)
-  return audit.saved(trx, by, project.organization_id, null, await findEnvironment(trx, id))
+  return audit.saved(trx, request, project.organization_id, null, await findEnvironment(trx, id))
 }
 
-export async function changeEnvironment(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  { retention, ...columns }: EnvironmentChange,
-  ifMatch?: string,
-) {
+export async function changeEnvironment(trx: Transaction, request: Change<EnvironmentChange>) {
+  const { id, ifMatch } = request
+  const { retention, ...columns } = request.body
   const input = { ...columns, ...(retention !== undefined && { retention: wholeRetention(retention) }) }
   const before = await lockEnvironment(trx, id)
   if (!before) return GONE
@@ -42,18 +35,22 @@ export async function changeEnvironment(
   const { name = before.name } = input
   if (await isNameTaken(trx, 'environments', before.project_id, name, id)) return nameTaken('environment')
   await updateRow(trx, 'environments', id, { ...columns, retention: retentionColumn(retention) })
-  return audit.saved(trx, by, before.organization_id, before, await findEnvironment(trx, id))
+  return audit.saved(trx, request, before.organization_id, before, await findEnvironment(trx, id))
 }
 
 /** Nothing runs in an archived environment, so its runs must have ended first. Idempotent, like unarchiving. */
-export async function archiveEnvironment(trx: Transaction, by: Requester, id: number, archived: boolean) {
+export async function archiveEnvironment(
+  trx: Transaction,
+  { id, actor }: Pick<Change<unknown>, 'id' | 'actor'>,
+  archived: boolean,
+) {
   const before = await lockEnvironment(trx, id)
   if (!before) return GONE
   if ((before.archived_at !== null) === archived) return { kind: 'done' as const, row: before }
   const problem = archived ? await checkUnfinished(trx, [before]) : undefined
   if (problem) return problem
   await updateRow(trx, 'environments', id, { archived_at: archived ? NOW : null })
-  await recordAudit(trx, by.actor, {
+  await recordAudit(trx, actor, {
     organizationId: before.organization_id,
     verb: archived ? 'archived' : 'unarchived',
     subject: { type: 'environment', id, name: before.name },
@@ -64,12 +61,7 @@ export async function archiveEnvironment(trx: Transaction, by: Requester, id: nu
 }
 
 /** With `cascade`, everything in it is removed too; the record of its runs remains. */
-export async function removeEnvironment(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-) {
+export async function removeEnvironment(trx: Transaction, { id, caller, actor, cascade, ifMatch }: Removal) {
   const environments = await lockEnvironments(trx, 'id', id)
   const row = await findEnvironment(trx, id)
   if (!row) return GONE
@@ -79,9 +71,9 @@ export async function removeEnvironment(
     servers: await loadNames(trx, 'servers', id),
   }
   const problem =
-    (!cascade && notEmpty('environment', contents)) || (await checkRemoval(trx, by.caller, environments))
+    (!cascade && notEmpty('environment', contents)) || (await checkRemoval(trx, caller, environments))
   if (problem) return problem
-  await removeEnvironments(trx, by.actor, environments)
+  await removeEnvironments(trx, actor, environments)
   return REMOVED
 }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation } from '#access/audit/record.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { findById, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
@@ -10,36 +10,33 @@ import type { OrganizationBody, OrganizationChange } from './schemas.ts'
 export const auditOrganization = auditorOf<OrganizationRow>('organization', ['name'])
 
 /** The caller becomes its owner. */
-export async function createOrganization(trx: Transaction, by: Requester, { name }: OrganizationBody) {
+export async function createOrganization(trx: Transaction, request: Creation<OrganizationBody>) {
+  const { body, caller } = request
+  const { name } = body
   const { id } = await insertWithSlug(name, (url_slug) =>
     trx
       .insertInto('organizations')
-      .values({ name, url_slug, owner_id: by.caller.id })
+      .values({ name, url_slug, owner_id: caller.id })
       .onConflict((conflict) => conflict.doNothing())
       .returning('id')
       .executeTakeFirst(),
   )
   await trx
     .insertInto('grants')
-    .values({ user_id: by.caller.id, built_in_role: 'owner', organization_id: id })
+    .values({ user_id: caller.id, built_in_role: 'owner', organization_id: id })
     .execute()
-  return auditOrganization.saved(trx, by, id, null, await findOrganization(trx, id))
+  return auditOrganization.saved(trx, request, id, null, await findOrganization(trx, id))
 }
 
 /** The slug stays when the name changes: URLs with it are in use. */
-export async function changeOrganization(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  input: OrganizationChange,
-  ifMatch?: string,
-) {
+export async function changeOrganization(trx: Transaction, request: Change<OrganizationChange>) {
+  const { id, body: input, ifMatch } = request
   const before = await findOrganization(trx, id, { lock: true })
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
   if (!changes(before, input)) return { kind: 'done' as const, row: before }
   await updateRow(trx, 'organizations', id, input)
-  return auditOrganization.saved(trx, by, id, before, await findOrganization(trx, id))
+  return auditOrganization.saved(trx, request, id, before, await findOrganization(trx, id))
 }
 
 type OrganizationRow = NonNullable<Awaited<ReturnType<typeof findOrganization>>>

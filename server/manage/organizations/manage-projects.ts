@@ -1,4 +1,4 @@
-import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation, type Removal } from '#access/audit/record.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { removeGrants } from '#model/inventory/remove-grants.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -11,27 +11,19 @@ import type { ProjectBody, ProjectChange } from './schemas.ts'
 
 const audit = auditorOf<ProjectRow>('project', ['name', 'logo_url'])
 
-export async function createProject(
-  trx: Transaction,
-  by: Requester,
-  organizationId: number,
-  { name, logo_url = null }: ProjectBody,
-) {
+export async function createProject(trx: Transaction, request: Creation<ProjectBody>) {
+  const { parentId: organizationId, caller } = request
+  const { name, logo_url = null } = request.body
   // Locked: it is not removed meanwhile, and names in it are assigned one at a time.
   if (!(await findOrganization(trx, organizationId, { lock: true }))) return GONE
   if (await isNameTaken(trx, 'projects', organizationId, name)) return nameTaken('project')
-  const columns = { organization_id: organizationId, name, logo_url, created_by: by.caller.id }
+  const columns = { organization_id: organizationId, name, logo_url, created_by: caller.id }
   const id = await insertRow(trx, 'projects', columns)
-  return audit.saved(trx, by, organizationId, null, await findProject(trx, id))
+  return audit.saved(trx, request, organizationId, null, await findProject(trx, id))
 }
 
-export async function changeProject(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  input: ProjectChange,
-  ifMatch?: string,
-) {
+export async function changeProject(trx: Transaction, request: Change<ProjectChange>) {
+  const { id, body: input, ifMatch } = request
   const before = await lockProject(trx, id)
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
@@ -40,28 +32,24 @@ export async function changeProject(
   const { name = before.name } = input
   if (await isNameTaken(trx, 'projects', organizationId, name, id)) return nameTaken('project')
   await updateRow(trx, 'projects', id, input)
-  return audit.saved(trx, by, organizationId, before, await findProject(trx, id))
+  return audit.saved(trx, request, organizationId, before, await findProject(trx, id))
 }
 
 /** With `cascade`, everything in it is removed too; the record of its runs remains. */
-export async function removeProject(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-) {
+export async function removeProject(trx: Transaction, request: Removal) {
+  const { id, caller, actor, cascade, ifMatch } = request
   const row = await lockProject(trx, id)
   if (!row) return GONE
   if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
   const environments = await lockEnvironments(trx, 'project_id', id)
   const problem =
     (!cascade && notEmpty('project', { environments })) ||
-    (await checkRemoval(trx, by.caller, environments, ['environment']))
+    (await checkRemoval(trx, caller, environments, ['environment']))
   if (problem) return problem
-  await removeEnvironments(trx, by.actor, environments)
+  await removeEnvironments(trx, actor, environments)
   await removeGrants(trx, 'project_id', [id])
   await updateRow(trx, 'projects', id, { deleted_at: NOW })
-  return audit.removed(trx, by, row.organization_id, row)
+  return audit.removed(trx, request, row.organization_id, row)
 }
 
 type ProjectRow = NonNullable<Awaited<ReturnType<typeof findProject>>>

@@ -1,4 +1,5 @@
-import { type AuditedChange, type Requester, recordAudits } from '#access/audit/record.ts'
+import { sql } from 'kysely'
+import { type AuditedChange, type Removal, recordAudits } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { removeGrants } from '#model/inventory/remove-grants.ts'
@@ -18,12 +19,8 @@ import {
 type Named = { id: number; name: string }
 
 /** Only an empty one, unless `cascade`; its members lose their roles in it. */
-export async function removeOrganization(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-) {
+export async function removeOrganization(trx: Transaction, request: Removal) {
+  const { id, caller, actor, cascade, ifMatch } = request
   const row = await findOrganization(trx, id, { lock: true })
   if (!row) return GONE
   if (isOutdated(ifMatch, row.row_version)) return CHANGED_MEANWHILE
@@ -37,16 +34,27 @@ export async function removeOrganization(
   for (const project of projects)
     environments.push(...(await lockEnvironments(trx, 'project_id', project.id)))
   const problem =
-    checkPermissions(by.caller, id, projects, credentials) ??
-    (await checkRemoval(trx, by.caller, environments, ['environment']))
+    checkPermissions(caller, id, projects, credentials) ??
+    (await checkRemoval(trx, caller, environments, ['environment']))
   if (problem) return problem
-  await removeEnvironments(trx, by.actor, environments)
-  await removeProjects(trx, by, id, projects)
-  await removeCredentials(trx, by, id, credentials)
+  await removeEnvironments(trx, actor, environments)
+  const projectIds = projects.map((project) => project.id)
+  await removeGrants(trx, 'project_id', projectIds)
+  const removed = sql`deleted_at = now(), updated_at = now()`
+  await sql`update projects set ${removed} where ${anyOf('id', projectIds)}`.execute(trx)
+  const credentialIds = credentials.map((credential) => credential.id)
+  await sql`
+    update credentials set secret = null, active = false, ${removed} where ${anyOf('id', credentialIds)}`.execute(
+    trx,
+  )
+  await recordAudits(trx, actor, [
+    ...removalsOf('project', id, projects),
+    ...removalsOf('credential', id, credentials),
+  ])
   await removeGrants(trx, 'organization_id', [id])
   await trx.deleteFrom('roles').where('organization_id', '=', id).execute()
   await updateRow(trx, 'organizations', id, { deleted_at: NOW })
-  return auditOrganization.removed(trx, by, id, row)
+  return auditOrganization.removed(trx, request, id, row)
 }
 
 /** In the order of their ids. */
@@ -79,41 +87,6 @@ function checkPermissions(
   if (missing.length === 0) return undefined
   const permissions = missing.sort().join(' and ')
   return { kind: 'forbidden', reason: `You need the permission ${permissions} for what is removed with it.` }
-}
-
-async function removeProjects(
-  trx: Transaction,
-  by: Requester,
-  organizationId: number,
-  rows: readonly Named[],
-) {
-  const ids = rows.map(({ id }) => id)
-  await removeGrants(trx, 'project_id', ids)
-  await trx
-    .updateTable('projects')
-    .set({ deleted_at: NOW, updated_at: NOW })
-    .where(anyOf('id', ids))
-    .execute()
-  await recordAudits(trx, by.actor, removalsOf('project', organizationId, rows))
-}
-
-async function removeCredentials(
-  trx: Transaction,
-  by: Requester,
-  organizationId: number,
-  rows: readonly Named[],
-) {
-  await trx
-    .updateTable('credentials')
-    .set({ secret: null, active: false, deleted_at: NOW, updated_at: NOW })
-    .where(
-      anyOf(
-        'id',
-        rows.map(({ id }) => id),
-      ),
-    )
-    .execute()
-  await recordAudits(trx, by.actor, removalsOf('credential', organizationId, rows))
 }
 
 function removalsOf(type: string, organizationId: number, rows: readonly Named[]): AuditedChange[] {

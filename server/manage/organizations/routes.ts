@@ -59,27 +59,23 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
     description:
       'You become its owner. `url_slug` is derived from the name and does not change when the name does.',
     body: organizationBody,
-    run: (trx, call) => createOrganization(trx, call, call.body),
+    run: createOrganization,
   })
 
   organizations.read('/organizations/:id', {
-    access: permissions('organization', 'id', 'organization:view'),
     description: 'Includes its owner, and counts of what is in it.',
-    find: ({ params }) => findOrganization(db, params.id),
+    find: ({ id }) => findOrganization(db, id),
   })
 
   organizations.change('/organizations/:id', {
-    access: permissions('organization', 'id', 'organization:edit'),
     body: organizationChange,
-    run: (trx, call) => changeOrganization(trx, call, call.params.id, call.body, call.ifMatch),
+    run: changeOrganization,
   })
 
   organizations.remove('/organizations/:id', {
-    access: permissions('organization', 'id', 'organization:remove'),
     description: `${CASCADE} Its members lose their roles in it.`,
     query: cascadeQuery,
-    errors: [409],
-    run: (trx, call) => removeOrganization(trx, call, call.params.id, call),
+    run: removeOrganization,
   })
 
   const projects = resourceRoutes(app, deps, {
@@ -93,34 +89,29 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
     compress: true,
     access: permissions('organization', 'id', 'organization:view'),
     description: 'Those on which you have `project:view`, newest first.',
-    find: ({ caller, params }, name, page) => listProjects(db, caller, params.id, name, page),
+    find: ({ caller, id }, name, page) => listProjects(db, caller, id, name, page),
   })
 
   projects.create('/organizations/:id/projects', {
-    access: permissions('organization', 'id', 'project:add'),
     description: 'Its name must be unique in the organization.',
     body: projectBody,
-    run: (trx, call) => createProject(trx, call, call.params.id, call.body),
+    run: createProject,
   })
 
   projects.read('/projects/:id', {
-    access: permissions('project', 'id', 'project:view'),
     description: 'Includes its organization, and counts of what is in it.',
-    find: ({ params }) => findProject(db, params.id),
+    find: ({ id }) => findProject(db, id),
   })
 
   projects.change('/projects/:id', {
-    access: permissions('project', 'id', 'project:edit'),
     body: projectChange,
-    run: (trx, call) => changeProject(trx, call, call.params.id, call.body, call.ifMatch),
+    run: changeProject,
   })
 
   projects.remove('/projects/:id', {
-    access: permissions('project', 'id', 'project:remove'),
     description: CASCADE,
     query: cascadeQuery,
-    errors: [409],
-    run: (trx, call) => removeProject(trx, call, call.params.id, call),
+    run: removeProject,
   })
 
   const environments = resourceRoutes(app, deps, {
@@ -134,35 +125,30 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
     compress: true,
     access: permissions('project', 'id', 'project:view'),
     description: 'Those on which you have `environment:view`, newest first; archived ones included.',
-    find: ({ caller, scope: { organization_id }, params }, name, page) =>
-      listEnvironments(db, caller, { organization_id, project_id: params.id }, name, page),
+    find: ({ caller, scope: { organization_id }, id }, name, page) =>
+      listEnvironments(db, caller, { organization_id, project_id: id }, name, page),
   })
 
   environments.create('/projects/:id/environments', {
-    access: permissions('project', 'id', 'environment:add'),
     description: 'Its name must be unique in the project.',
     body: environmentBody,
-    run: (trx, call) => createEnvironment(trx, call, call.params.id, call.body),
+    run: createEnvironment,
   })
 
   environments.read('/environments/:id', {
-    access: permissions('environment', 'id', 'environment:view'),
     description: 'Includes its project, and counts of what is in it.',
-    find: ({ params }) => findEnvironment(db, params.id),
+    find: ({ id }) => findEnvironment(db, id),
   })
 
   environments.change('/environments/:id', {
-    access: permissions('environment', 'id', 'environment:edit'),
     body: environmentChange,
-    run: (trx, call) => changeEnvironment(trx, call, call.params.id, call.body, call.ifMatch),
+    run: changeEnvironment,
   })
 
   environments.remove('/environments/:id', {
-    access: permissions('environment', 'id', 'environment:remove'),
     description: CASCADE,
     query: cascadeQuery,
-    errors: [409],
-    run: (trx, call) => removeEnvironment(trx, call, call.params.id, call),
+    run: removeEnvironment,
   })
 
   environments.command('/environments/:id/archive', {
@@ -171,7 +157,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
     summary: 'Archive an environment',
     description: 'Nothing runs in it until it is unarchived. Returns 409 while a run is unfinished.',
     errors: [409],
-    run: (trx, call) => archiveEnvironment(trx, call, call.params.id, true),
+    run: (trx, call) => archiveEnvironment(trx, call, true),
   })
 
   environments.command('/environments/:id/unarchive', {
@@ -179,6 +165,6 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
     operationId: 'unarchiveEnvironment',
     summary: 'Unarchive an environment',
     description: 'Its pipelines can run again.',
-    run: (trx, call) => archiveEnvironment(trx, call, call.params.id, false),
+    run: (trx, call) => archiveEnvironment(trx, call, false),
   })
 }

@@ -2,7 +2,7 @@
 // steps (manage-steps.ts). What a run makes of them is in model/pipelines.
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
-import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { checkLocalAccess, type ResourceName } from '#model/inventory/local-servers.ts'
 import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
@@ -22,16 +22,17 @@ const auditPipeline = auditorOf<PipelineRow>('pipeline', audited)
 
 export async function createPipeline(
   trx: Transaction,
-  by: Requester,
-  resource: ResourceName,
-  { run_after = [], on_failure = 'revert', ...body }: PipelineBody,
+  type: ResourceName['type'],
+  request: Creation<PipelineBody>,
 ) {
-  const { name, operation, max_parallel_actions, queue_policy, rollout, health_check } = body
-  const scope = await lockEnvironmentOf(trx, `${resource.type}s`, resource.id)
+  const { caller, parentId, body } = request
+  const { name, operation, run_after = [], rollout, on_failure = 'revert', health_check } = body
+  const resource = { type, id: parentId }
+  const scope = await lockEnvironmentOf(trx, `${type}s`, parentId)
   if (!scope) return GONE
   const problem =
-    (await checkRunAfter(trx, by.caller, scope, { id: null, name }, run_after)) ??
-    (await checkLocalAccess(trx, by.caller, resource)) ??
+    (await checkRunAfter(trx, caller, scope, { id: null, name }, run_after)) ??
+    (await checkLocalAccess(trx, caller, resource)) ??
     checkOperation(operation, resource) ??
     checkFailure(rollout, on_failure) ??
     checkHealthCheck(operation, health_check)
@@ -41,41 +42,36 @@ export async function createPipeline(
 
   const id = await insertRow(trx, 'pipelines', {
     environment_id: scope.environment_id,
-    resource_type: resource.type,
-    application_id: resource.type === 'application' ? resource.id : null,
-    server_id: resource.type === 'server' ? resource.id : null,
+    resource_type: type,
+    [`${type}_id`]: parentId,
     name,
     operation,
-    max_parallel_actions,
-    queue_policy,
+    max_parallel_actions: body.max_parallel_actions,
+    queue_policy: body.queue_policy,
     rollout: rolloutColumn(rollout),
     on_failure,
     health_check: check.value,
-    created_by: by.caller.id,
+    created_by: caller.id,
   })
   if (operation === 'deploy') await addBuiltInSteps(trx, id)
   await syncHealthSteps(trx, { pipelineId: id })
   await storeRunAfter(trx, scope.environment_id, id, run_after)
-  return auditPipeline.saved(trx, by, scope.organization_id, null, await findPipeline(trx, id))
+  return auditPipeline.saved(trx, request, scope.organization_id, null, await findPipeline(trx, id))
 }
 
-export async function changePipeline(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  { operation, run_after, rollout, health_check, ...columns }: PipelineChange,
-  ifMatch?: string,
-) {
+export async function changePipeline(trx: Transaction, request: Change<PipelineChange>) {
+  const { id, caller, ifMatch } = request
+  const { operation, run_after, rollout, health_check, ...columns } = request.body
   const held = await lockForChange(trx, 'pipelines', id, findPipeline, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const check = healthCheckColumn(health_check)
   const problem =
-    (run_after && (await checkRunAfter(trx, by.caller, scope, before, run_after))) ??
+    (run_after && (await checkRunAfter(trx, caller, scope, before, run_after))) ??
     (isOtherRunAfter(run_after, before) || isOtherHealthCheck(check, before)
-      ? await checkLocalAccess(trx, by.caller, resourceOf(before))
+      ? await checkLocalAccess(trx, caller, resourceOf(before))
       : undefined) ??
-    (await checkOtherOperation(trx, by.caller, before, operation)) ??
+    (await checkOtherOperation(trx, caller, before, operation)) ??
     checkFailure(rollout === undefined ? before.rollout : rollout, columns.on_failure ?? before.on_failure) ??
     checkHealthCheck(
       operation ?? before.operation,
@@ -94,7 +90,7 @@ export async function changePipeline(
     health_check: check.value,
   })
   await syncHealthSteps(trx, { pipelineId: id })
-  return auditPipeline.saved(trx, by, scope.organization_id, before, await findPipeline(trx, id))
+  return auditPipeline.saved(trx, request, scope.organization_id, before, await findPipeline(trx, id))
 }
 
 export function resourceOf({ resource_type, resource_id }: PipelineRow): ResourceName {

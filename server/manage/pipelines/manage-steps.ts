@@ -1,4 +1,4 @@
-import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation, type Removal } from '#access/audit/record.ts'
 import { checkLocalAccess } from '#model/inventory/local-servers.ts'
 import { BUILT_IN_NAMES, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { type LockedEnvironment, lockEnvironmentOf } from '#model/pipelines/lock-environment.ts'
@@ -41,12 +41,9 @@ async function findSteps(db: Database, pipelineId: number): Promise<FoundStep[]>
 }
 
 /** Changes of steps also give their pipeline a new version. */
-export async function createStep(
-  trx: Transaction,
-  by: Requester,
-  pipelineId: number,
-  { trigger_after, ...input }: StepBody,
-) {
+export async function createStep(trx: Transaction, request: Creation<StepBody>) {
+  const { parentId: pipelineId, caller } = request
+  const { trigger_after, ...input } = request.body
   const held = await lockPipeline(trx, pipelineId)
   if (!held) return GONE
   const { steps, scope, pipeline } = held
@@ -54,7 +51,7 @@ export async function createStep(
   const after = trigger_after === undefined ? last : trigger_after
   const problem =
     checkAfter(steps, { stepKey: NEW, name: input.name }, after) ??
-    (await checkLocalAccess(trx, by.caller, resourceOf(pipeline))) ??
+    (await checkLocalAccess(trx, caller, resourceOf(pipeline))) ??
     checkStep(input, steps)
   if (problem) return problem
   if (steps.length >= MAX_STEPS) return conflict(`A pipeline can have ${MAX_STEPS} steps; remove one first.`)
@@ -64,26 +61,20 @@ export async function createStep(
   await storeOrder(trx, pipelineId, id, after)
   await updateRow(trx, 'pipelines', pipelineId)
   const row = (await findStep(trx, pipelineId, id))!
-  await auditStep.saved(trx, by, scope.organization_id, null, { ...row.step, pipeline_id: pipelineId })
+  await auditStep.saved(trx, request, scope.organization_id, null, { ...row.step, pipeline_id: pipelineId })
   return { kind: 'done' as const, row }
 }
 
-export async function changeStep(
-  trx: Transaction,
-  by: Requester,
-  pipelineId: number,
-  id: number,
-  input: StepChange,
-  ifMatch?: string,
-) {
-  const held = await lockStep(trx, pipelineId, id, ifMatch)
+export async function changeStep(trx: Transaction, request: Change<StepChange>) {
+  const { parentId: pipelineId, id, body: input, caller } = request
+  const held = await lockStep(trx, request)
   if (held.kind !== 'locked') return held
   const { steps, scope, pipeline, stored, before } = held
   const { trigger_after, ...content } = input
   const others = steps.filter((step) => step !== stored)
   const problem =
     (trigger_after !== undefined && checkAfter(steps, stored, trigger_after)) ||
-    (await checkLocalAccess(trx, by.caller, resourceOf(pipeline))) ||
+    (await checkLocalAccess(trx, caller, resourceOf(pipeline))) ||
     checkStep({ ...marksOf(stored), ...input }, others, stored.name) ||
     (stored.built_in && checkBuiltIn(stored, input))
   if (problem) return problem
@@ -92,27 +83,22 @@ export async function changeStep(
   if (trigger_after !== undefined) await storeOrder(trx, pipelineId, id, trigger_after)
   await updateRow(trx, 'pipelines', pipelineId)
   const row = (await findStep(trx, pipelineId, id))!
-  await auditStep.saved(trx, by, scope.organization_id, before, { ...row.step, pipeline_id: pipelineId })
+  await auditStep.saved(trx, request, scope.organization_id, before, { ...row.step, pipeline_id: pipelineId })
   return { kind: 'done' as const, row }
 }
 
-export async function removeStep(
-  trx: Transaction,
-  by: Requester,
-  pipelineId: number,
-  id: number,
-  ifMatch?: string,
-) {
-  const held = await lockStep(trx, pipelineId, id, ifMatch)
+export async function removeStep(trx: Transaction, request: Removal) {
+  const { parentId: pipelineId, caller } = request
+  const held = await lockStep(trx, request)
   if (held.kind !== 'locked') return held
   const { scope, pipeline, stored, before } = held
-  const problem = await checkLocalAccess(trx, by.caller, resourceOf(pipeline))
+  const problem = await checkLocalAccess(trx, caller, resourceOf(pipeline))
   if (problem) return problem
   if (stored.built_in) return conflict('The built-in steps of a deploy cannot be removed.')
 
   await retireRow(trx, stored)
   await updateRow(trx, 'pipelines', pipelineId)
-  return auditStep.removed(trx, by, scope.organization_id, before)
+  return auditStep.removed(trx, request, scope.organization_id, before)
 }
 
 type AuditedStep = PipelineStep & { pipeline_id: number }
@@ -140,9 +126,7 @@ async function lockPipeline(trx: Transaction, pipelineId: number): Promise<Held 
 
 async function lockStep(
   trx: Transaction,
-  pipelineId: number,
-  id: number,
-  ifMatch: string | undefined,
+  { parentId: pipelineId, id, ifMatch }: Pick<Removal, 'parentId' | 'id' | 'ifMatch'>,
 ): Promise<(Held & { kind: 'locked'; stored: StepRow; before: AuditedStep }) | HttpProblem> {
   const held = await lockPipeline(trx, pipelineId)
   const index = held?.steps.findIndex((step) => step.stepKey === id) ?? -1

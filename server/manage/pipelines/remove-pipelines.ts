@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely'
-import { type Actor, type Requester, recordAudits } from '#access/audit/record.ts'
+import { type Actor, type Removal, recordAudits } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
 import { removeHook } from '#manage/hooks/manage-hooks.ts'
@@ -15,17 +15,12 @@ import { findPipeline, findPipelines } from './read-pipelines.ts'
 // and unfinished runs.
 
 /** `cascade` also removes its hooks, and other pipelines no longer run after it. */
-export async function removePipeline(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-) {
+export async function removePipeline(trx: Transaction, { id, caller, actor, cascade, ifMatch }: Removal) {
   const held = await lockForChange(trx, 'pipelines', id, findAgainstRuns, ifMatch)
   if (held.kind !== 'locked') return held
   const hooks = await hooksOf(trx, [id])
   const problem =
-    (cascade && checkCascade(by.caller, held.scope, { 'hook:remove': hooks })) ||
+    (cascade && checkCascade(caller, held.scope, { 'hook:remove': hooks })) ||
     (await checkUnfinished(trx, sql`a.pipeline_id = ${id}`)) ||
     (!cascade &&
       checkDependents('The pipeline', {
@@ -33,7 +28,7 @@ export async function removePipeline(
         run_after: ['pipeline', await followersOf(trx, id), ' after it'],
       }))
   if (problem) return problem
-  await removePipelines(trx, by.actor, held.scope.organization_id, [id])
+  await removePipelines(trx, actor, held.scope.organization_id, [id])
   return REMOVED
 }
 

@@ -43,13 +43,12 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
 
   pipelines.list('/environments/:id/pipelines', {
     compress: true,
-    access: permissions('environment', 'id', 'pipeline:view'),
     operationId: 'listEnvironmentPipelines',
     description: 'Those of all its applications and servers, newest first, each with its steps.',
     filters: { q: searchText('Part of the name of the pipeline, or of its application or server') },
-    find({ caller, scope, params, query: { q } }, _, page) {
+    find({ caller, scope, id, query: { q } }, _, page) {
       const search = q === undefined ? undefined : { text: q, names: knownNames(caller, scope) }
-      return listEnvironmentPipelines(db, params.id, search, page)
+      return listEnvironmentPipelines(db, id, search, page)
     },
   })
 
@@ -59,7 +58,7 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
       access: permissions(type, 'resource_id', 'pipeline:view'),
       operationId: `list${word}Pipelines`,
       description: 'Newest first, each with its steps.',
-      find: ({ params }, name, page) => listPipelines(db, { type, id: params.resource_id }, name, page),
+      find: ({ id }, name, page) => listPipelines(db, { type, id }, name, page),
     })
 
     pipelines.create(`/pipelines/${type}/:resource_id`, {
@@ -69,31 +68,27 @@ export const pipelineRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (ap
       description: creating,
       body: pipelineBody,
       errors: [415],
-      run: (trx, call) => createPipeline(trx, call, { type, id: call.params.resource_id }, call.body),
+      run: (trx, call) => createPipeline(trx, type, call),
     })
   }
 
   pipelines.read('/pipelines/:id', {
-    access: permissions('pipeline', 'id', 'pipeline:view'),
     description: 'Includes its steps, in the order in which they run.',
-    find: ({ params }) => findPipeline(db, params.id),
+    find: ({ id }) => findPipeline(db, id),
   })
 
   pipelines.change('/pipelines/:id', {
-    access: permissions('pipeline', 'id', 'pipeline:edit'),
     description:
       'A list is replaced as a whole. The operation cannot be changed once the pipeline has runs or hooks.',
     body: pipelineChange,
     errors: [409, 415],
-    run: (trx, call) => changePipeline(trx, call, call.params.id, call.body, call.ifMatch),
+    run: changePipeline,
   })
 
   pipelines.remove('/pipelines/:id', {
-    access: permissions('pipeline', 'id', 'pipeline:remove'),
     description:
       'Its runs remain. Returns 409 while it has hooks or other pipelines run after it. With `cascade`, the hooks are removed too (requires `hook:remove`), and the other pipelines no longer run after it. Never removed while a run is unfinished.',
     query: cascadeQuery,
-    errors: [409],
-    run: (trx, call) => removePipeline(trx, call, call.params.id, call),
+    run: removePipeline,
   })
 }

@@ -1,7 +1,7 @@
 // The servers room: the machines that pipelines run on. People create, change and remove them here; checking
 // whether one can be reached is in run-check.ts.
 import { sql } from 'kysely'
-import { auditorOf, type Requester } from '#access/audit/record.ts'
+import { auditorOf, type Change, type Creation, type Removal, type Requester } from '#access/audit/record.ts'
 import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import {
@@ -27,45 +27,33 @@ import { type NormalizedServer, normalizeServer, SERVER_FIELDS, usesKeyAnew } fr
 import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerBody, ServerChange } from './schemas.ts'
 
-/** Who saves a server, and whether this machine can be one. */
-type Saver = Requester & { refuseLocal: RefuseLocal }
+/** Whether this machine can be a server, and the result of `checkHost`, which is too slow for a transaction. */
+type Checks = { refuseLocal: RefuseLocal; host: SshVerdict | undefined }
 
 export const auditServer = auditorOf<ServerRow>('server', [...SERVER_FIELDS, 'allow_loopback'])
 
-/** `host`: the result of `checkHost`, which is too slow for a transaction. */
-export async function createServer(
-  trx: Transaction,
-  by: Saver,
-  environmentId: number,
-  input: ServerBody,
-  host: SshVerdict | undefined,
-) {
+export async function createServer(trx: Transaction, request: Creation<ServerBody> & Checks) {
+  const { parentId: environmentId, body, caller } = request
   const scope = await lockEnvironment(trx, environmentId)
   if (!scope) return GONE
-  const normalized = normalizeServer(await withDefaultWorker(trx, input))
-  const { problem, allow_loopback } = await checkServer(trx, by, scope, normalized, host)
+  const normalized = normalizeServer(await withDefaultWorker(trx, body))
+  const { problem, allow_loopback } = await checkServer(trx, request, scope, normalized)
   if (problem) return problem
-  const created = { environment_id: environmentId, created_by: by.caller.id }
+  const created = { environment_id: environmentId, created_by: caller.id }
   const id = await insertRow(trx, 'servers', { ...normalized.columns, allow_loopback, ...created })
-  return auditServer.saved(trx, by, scope.organization_id, null, await findServer(trx, id))
+  return auditServer.saved(trx, request, scope.organization_id, null, await findServer(trx, id))
 }
 
-export async function changeServer(
-  trx: Transaction,
-  by: Saver,
-  id: number,
-  input: ServerChange,
-  host: SshVerdict | undefined,
-  ifMatch?: string,
-) {
+export async function changeServer(trx: Transaction, request: Change<ServerChange> & Checks) {
+  const { id, body, ifMatch } = request
   const held = await lockForChange(trx, 'servers', id, findServer, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
-  const normalized = normalizeServer(input, before)
-  const { problem, allow_loopback } = await checkServer(trx, by, scope, normalized, host, before)
+  const normalized = normalizeServer(body, before)
+  const { problem, allow_loopback } = await checkServer(trx, request, scope, normalized, before)
   if (problem) return problem
   await updateRow(trx, 'servers', id, { ...normalized.columns, allow_loopback })
-  return auditServer.saved(trx, by, scope.organization_id, before, await findServer(trx, id))
+  return auditServer.saved(trx, request, scope.organization_id, before, await findServer(trx, id))
 }
 
 /** A local server is the machine of the workers that are online, as long as they are on one. */
@@ -84,10 +72,9 @@ async function refuseWorker(trx: Transaction): Promise<string[] | undefined> {
 /** What the caller may not see or do comes first, then everything that is wrong with the input. */
 async function checkServer(
   trx: Transaction,
-  { caller, refuseLocal }: Saver,
+  { caller, refuseLocal, host }: Pick<Requester, 'caller'> & Checks,
   scope: LockedEnvironment,
   { columns, errors }: NormalizedServer,
-  host: SshVerdict | undefined,
   stored?: ServerRow,
 ): Promise<{ problem?: HttpProblem; allow_loopback: boolean }> {
   const isInstanceAdmin = caller.is_instance_admin
@@ -121,12 +108,8 @@ async function checkServer(
 }
 
 /** The row stays, because runs reference it. `cascade` also removes its pipelines and unlinks its applications. */
-export async function removeServer(
-  trx: Transaction,
-  by: Requester,
-  id: number,
-  { cascade, ifMatch }: { cascade: boolean; ifMatch?: string },
-) {
+export async function removeServer(trx: Transaction, request: Removal) {
+  const { id, caller, actor, cascade, ifMatch } = request
   const held = await lockForChange(trx, 'servers', id, findServer, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: server } = held
@@ -140,7 +123,7 @@ export async function removeServer(
   const pipelineIds = pipelines.map((pipeline) => pipeline.id)
   const hooks = await hooksOf(trx, pipelineIds)
   const problem = cascade
-    ? checkCascade(by.caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })
+    ? checkCascade(caller, scope, { 'pipeline:remove': pipelines, 'hook:remove': hooks })
     : checkDependents('The server', {
         applications: ['application', applications],
         pipelines: ['pipeline', pipelines],
@@ -159,8 +142,8 @@ export async function removeServer(
   )
   if (unfinished) return unfinished
 
-  await removePipelines(trx, by.actor, scope.organization_id, pipelineIds)
+  await removePipelines(trx, actor, scope.organization_id, pipelineIds)
   await trx.deleteFrom('application_servers').where('server_id', '=', id).execute()
   await updateRow(trx, 'servers', id, { deleted_at: NOW })
-  return auditServer.removed(trx, by, scope.organization_id, server)
+  return auditServer.removed(trx, request, scope.organization_id, server)
 }

@@ -4,7 +4,7 @@ import { can } from '#access/authorization/permissions.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
 import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
-import * as t from '#platform/http/schemas.ts'
+import { cascadeQuery } from '#platform/http/schemas.ts'
 import { checkHost } from './host-rules.ts'
 import { changeServer, createServer, removeServer } from './manage-servers.ts'
 import { findServer, listServers, presentServers, type ServerRow } from './read-servers.ts'
@@ -29,45 +29,38 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
 
   servers.list('/environments/:id/servers', {
     compress: true,
-    access: permissions('environment', 'id', 'server:view'),
     description: 'Newest first.',
-    find: ({ params }, name, page) => listServers(db, params.id, name, page),
+    find: ({ id }, name, page) => listServers(db, id, name, page),
   })
 
   servers.create('/environments/:id/servers', {
-    access: permissions('environment', 'id', 'server:add'),
     description:
       'Does not contact the server: see `POST /servers/{id}/check`. Only instance administrators can create local servers, and SSH servers on loopback addresses. Returns 422 for a local server where Gantry cannot isolate its steps.',
     body: serverBody,
     errors: [415],
     prepare: ({ body }) => checkHost(sshGuard, body.host),
-    run: (trx, call, host) => createServer(trx, { ...call, refuseLocal }, call.params.id, call.body, host),
+    run: (trx, call, host) => createServer(trx, { ...call, refuseLocal, host }),
   })
 
   servers.read('/servers/:id', {
-    access: permissions('server', 'id', 'server:view'),
     description: 'Includes the applications that are deployed to it.',
-    find: ({ params }) => findServer(db, params.id),
+    find: ({ id }) => findServer(db, id),
   })
 
   servers.change('/servers/:id', {
-    access: permissions('server', 'id', 'server:edit'),
     description:
       'A new `host` or `port` clears the pinned `host_key` unless you send one. The change applies to runs that start afterward.',
     body: serverChange,
     errors: [415],
     prepare: ({ body }) => checkHost(sshGuard, body.host),
-    run: (trx, call, host) =>
-      changeServer(trx, { ...call, refuseLocal }, call.params.id, call.body, host, call.ifMatch),
+    run: (trx, call, host) => changeServer(trx, { ...call, refuseLocal, host }),
   })
 
   servers.remove('/servers/:id', {
-    access: permissions('server', 'id', 'server:remove'),
     description:
       'Returns 409 while applications or pipelines use it. With `cascade`, its own pipelines are removed too, and applications are no longer deployed to it. Never removed while runs on it are unfinished. Past runs remain.',
-    query: t.cascadeQuery,
-    errors: [409],
-    run: (trx, call) => removeServer(trx, call, call.params.id, call),
+    query: cascadeQuery,
+    run: removeServer,
   })
 
   servers.check('/servers/:id/check', {
@@ -77,7 +70,6 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
     body: serverCheckBody,
     report: serverCheckSchema,
     errors: [415],
-    run: ({ caller, actor, scope, params, body }) =>
-      runServerCheck(deps, caller, actor, scope, params.id, body),
+    run: (call) => runServerCheck(deps, call),
   })
 }

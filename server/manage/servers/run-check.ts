@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { Actor } from '#access/audit/record.ts'
-import type { Caller } from '#access/authorization/caller.ts'
+import type { Actor, Change } from '#access/audit/record.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { asSentence, type Connect } from '#adapters/executors/connect.ts'
 import type { Executor } from '#adapters/executors/executor.ts'
@@ -43,13 +42,9 @@ const TIMEOUTS: Timeouts = { connectMs: 8_000, probeMs: 5_000, totalMs: 13_500 }
 /** Connects to a server as a run does, and reports what it found. Pins the host key only on request. */
 export async function runServerCheck(
   deps: ServerCheckDeps,
-  caller: Caller,
-  actor: Actor,
-  scope: Scope,
-  id: number,
-  input: ServerCheckBody,
+  { caller, actor, scope, id, body }: Change<ServerCheckBody> & { scope: Scope },
 ): Promise<{ kind: 'tried'; check: ServerCheck } | HttpProblem> {
-  if (input.pin_host_key && !can(caller, 'server:edit', scope)) {
+  if (body.pin_host_key && !can(caller, 'server:edit', scope)) {
     return { kind: 'forbidden', reason: 'You need the permission server:edit to pin a host key.' }
   }
   const server = await findServer(deps.db, id)
@@ -57,7 +52,7 @@ export async function runServerCheck(
   const contact = await contactServer(deps, server)
   const { provenKey } = contact
   const isPinnedNow =
-    input.pin_host_key === true &&
+    body.pin_host_key === true &&
     provenKey !== null &&
     (await pinHostKey(deps.db, actor, scope.organization_id, server, provenKey))
   const pinned = isPinnedNow || server.host_key !== null
