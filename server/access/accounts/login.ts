@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAccount } from '#access/audit/record.ts'
 import { verifyPassword } from '#platform/crypto/passwords.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
@@ -15,6 +15,8 @@ import {
   subjectsOf,
   throttledFor,
 } from './login-throttle.ts'
+import type { TokenLifetimes } from './sessions.ts'
+import { type SignInClient, type StartedSession, startSession } from './start-session.ts'
 
 /** What both logins, for programs and for browsers, accept. */
 export const loginSchema = t.Exactly(
@@ -86,7 +88,9 @@ export async function commitAttempt<Result>(
     }
     await countFailure(trx, subjects, { forAccount: !isKnownHere && throttle.account === null })
     if (throttled !== null) return { kind: 'throttled', seconds: throttled }
-    await recordFailure(trx, attempt, user)
+    // An unknown email may be a password typed into the wrong field: it is not stored.
+    const account = user ?? { id: 'unknown', email: 'unknown' }
+    await recordAccount(trx, attempt.actor, 'sign_in_failed', account, { after: { method: 'password' } })
     return { kind: 'incorrect' }
   })
 }
@@ -102,24 +106,25 @@ async function lockPassword(trx: Transaction, user: NonNullable<Compared['user']
   return row?.active === true && row.password_hash === user.password_hash
 }
 
-/** An unknown email may be a password typed into the wrong field: it is not stored. */
-async function recordFailure(
-  trx: Transaction,
-  { actor }: PasswordAttempt,
-  user: Compared['user'],
-): Promise<void> {
-  await recordAudit(trx, actor, {
-    organizationId: null,
-    verb: 'sign_in_failed',
-    subject: { type: 'user', id: user?.id ?? 'unknown', name: user?.email ?? 'unknown' },
-    before: null,
-    after: { method: 'password' },
-  })
-}
-
 /** The response to a failed attempt. */
 export function tooManyAttempts({ seconds }: Throttled): ApiError {
   return new ApiError('too_many_requests', 'Too many failed logins; wait before you try again.', {
     headers: { 'retry-after': String(seconds) },
   })
+}
+
+/** The session of a client that knows the password; otherwise the response to a failed login is thrown. */
+export async function signInWithPassword<Kind extends SignInClient['kind']>(
+  db: Database,
+  input: t.Static<typeof loginSchema>,
+  client: SignInClient & { kind: Kind },
+  lifetimes: TokenLifetimes,
+): Promise<Extract<StartedSession, { kind: Kind }>> {
+  const actor = { userId: null, ipAddress: client.ipAddress, requestId: client.requestId }
+  const outcome = await tryPassword(db, { ...input, actor }, (trx, userId) =>
+    startSession(trx, userId, 'password', client, lifetimes),
+  )
+  if (outcome.kind === 'throttled') throw tooManyAttempts(outcome)
+  if (outcome.kind === 'incorrect') throw new ApiError('unauthenticated', 'Incorrect email or password.')
+  return outcome.result as Extract<StartedSession, { kind: Kind }>
 }

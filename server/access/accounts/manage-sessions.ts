@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAccount } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
@@ -51,7 +51,7 @@ export async function endSession(
       .executeTakeFirst()
     if (!session) return undefined
     await revokeSession(trx, { userId: caller.id, family: session.family })
-    await record(trx, actor, 'session_ended', caller, { session_id: id })
+    await recordAccount(trx, actor, 'session_ended', caller, { after: { session_id: id } })
     return { wasCurrent: session.family === caller.token.family }
   })
 }
@@ -61,7 +61,7 @@ export async function endAllSessions(db: Database, caller: Caller, actor: Actor)
   await db.transaction().execute(async (trx) => {
     await lockUser(trx, caller.id)
     const sessions = await revokeSessions(trx, caller.id)
-    await record(trx, actor, 'session_ended', caller, { sessions })
+    await recordAccount(trx, actor, 'session_ended', caller, { after: { sessions } })
   })
 }
 
@@ -71,7 +71,7 @@ export async function signOut(db: Database, caller: Caller, actor: Actor): Promi
   await db.transaction().execute(async (trx) => {
     if (family !== null) {
       await revokeSession(trx, { userId: caller.id, family })
-      await record(trx, actor, 'signed_out', caller, null)
+      await recordAccount(trx, actor, 'signed_out', caller)
       return
     }
     await revokePersonalToken(trx, caller.id, actor, id)
@@ -105,15 +105,4 @@ export async function revokeSessions(
     .returning('family')
     .execute()
   return new Set(rows.map((row) => row.family)).size
-}
-
-async function record(
-  trx: Transaction,
-  actor: Actor,
-  verb: string,
-  { id, email }: Pick<Caller, 'id' | 'email'>,
-  after: object | null,
-): Promise<void> {
-  const subject = { type: 'user', id, name: email }
-  await recordAudit(trx, actor, { organizationId: null, verb, subject, before: null, after })
 }

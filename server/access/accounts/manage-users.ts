@@ -1,17 +1,19 @@
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAccount } from '#access/audit/record.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
-import { conflict, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { conflict, GONE } from '#platform/http/problems.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { lockUser, revokeSessions } from './manage-sessions.ts'
 import { userColumns } from './user-schema.ts'
 
-export type UserFilters = { email?: string; active?: boolean }
-
 /** Every account of the instance, newest first. */
-export async function listUsers(db: Database, { email, active }: UserFilters, page: Page) {
+export async function listUsers(
+  db: Database,
+  { email, active }: { email?: string; active?: boolean },
+  page: Page,
+) {
   let query = selectAccounts(db)
   if (email !== undefined)
     query = query.where(sql<boolean>`strpos(lower(users.email), lower(${email}::text)) > 0`)
@@ -31,23 +33,16 @@ function selectAccounts(db: Database) {
     )
 }
 
-type ChangedUser = { kind: 'done'; user: Awaited<ReturnType<typeof findAccount>> }
-
 /**
  * A deactivated user is out at once: their sessions end, and their personal access tokens and links are rejected until
  * the account is activated again. One instance administrator must remain.
  */
-export async function setUserActive(
-  db: Database,
-  id: number,
-  active: boolean,
-  actor: Actor,
-): Promise<ChangedUser | HttpProblem> {
-  return db.transaction().execute(async (trx): Promise<ChangedUser | HttpProblem> => {
+export async function setUserActive(db: Database, id: number, active: boolean, actor: Actor) {
+  return db.transaction().execute(async (trx) => {
     if (!active) await lockAdministrators(trx)
     const user = await lockUser(trx, id)
     if (!user) return GONE
-    if (user.active === active) return { kind: 'done', user: await findAccount(trx, id) }
+    if (user.active === active) return { kind: 'done' as const, user: await findAccount(trx, id) }
     if (!active && user.is_instance_admin && !(await hasOtherAdministrator(trx, id)))
       return conflict('One instance administrator must remain active.')
     await trx.updateTable('users').set({ active, updated_at: NOW }).where('id', '=', id).execute()
@@ -55,14 +50,9 @@ export async function setUserActive(
       await revokeSessions(trx, id)
       await trx.deleteFrom('password_resets').where('user_id', '=', id).execute()
     }
-    await recordAudit(trx, actor, {
-      organizationId: null,
-      verb: active ? 'activated' : 'deactivated',
-      subject: { type: 'user', id, name: user.email },
-      before: { active: user.active },
-      after: { active },
-    })
-    return { kind: 'done', user: await findAccount(trx, id) }
+    const verb = active ? 'activated' : 'deactivated'
+    await recordAccount(trx, actor, verb, user, { before: { active: user.active }, after: { active } })
+    return { kind: 'done' as const, user: await findAccount(trx, id) }
   })
 }
 

@@ -2,18 +2,17 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, isByCookie, signedIn } from '#access/authorization/enforce.ts'
 import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
-import type { Database } from '#platform/database/connect.ts'
 import { invalid, notFound } from '#platform/http/errors.ts'
 import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
-import { changePassword } from './change-password.ts'
-import { changeProfile } from './change-profile.ts'
 import { tooManyAttempts } from './login.ts'
 import { endAllSessions, endSession, listSessions } from './manage-sessions.ts'
+import { changePassword, changeProfile } from './own-account.ts'
 import { ownPermissionsSchema, permissionsByScope } from './own-permissions.ts'
 import { operation } from './session-routes.ts'
+import type { AccountDeps } from './sessions.ts'
 import { currentPassword, newPassword, userSchema } from './user-schema.ts'
 
 const profileChange = t.Exactly({
@@ -43,10 +42,7 @@ const sessionInList = t.Exactly(
 )
 
 /** What signed-in users do with their own account. */
-export const ownAccountRoutes: FastifyPluginAsyncTypebox<{
-  db: Database
-  baseUrl: () => string
-}> = async (app, { db, baseUrl }) => {
+export const ownAccountRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, { db, baseUrl }) => {
   app.put(
     '/users/me',
     operation(signedIn, 'changeMe', 'Change your name or language', {

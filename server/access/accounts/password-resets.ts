@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAccount } from '#access/audit/record.ts'
 import { hashPassword } from '#platform/crypto/passwords.ts'
 import { hashToken, newUrlToken } from '#platform/crypto/tokens.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -35,7 +35,7 @@ export async function createPasswordReset(
       .returning('expires_at')
       .executeTakeFirstOrThrow()
     await revokeEverything(trx, userId)
-    await record(trx, actor, 'password_reset_created', user)
+    await recordAccount(trx, actor, 'password_reset_created', user)
     return { kind: 'done', url: `${baseUrl}/app/reset-password#${token}`, expires_at }
   })
 }
@@ -76,12 +76,8 @@ export async function resetPassword(
     await trx.deleteFrom('password_resets').where('user_id', '=', userId).execute()
     await trx.updateTable('users').set({ password_hash, updated_at: NOW }).where('id', '=', userId).execute()
     await revokeEverything(trx, userId)
-    await record(
-      trx,
-      { userId, ipAddress: client.ipAddress, requestId: client.requestId },
-      'password_reset',
-      user,
-    )
+    const { ipAddress, requestId } = client
+    await recordAccount(trx, { userId, ipAddress, requestId }, 'password_reset', user)
     const session = await startSession(trx, userId, 'password_reset', client, lifetimes)
     return session ? { kind: 'done' as const, session } : NOT_VALID
   })
@@ -97,14 +93,4 @@ async function revokeEverything(trx: Transaction, userId: number): Promise<void>
     .where('kind', '=', 'personal')
     .where('revoked_at', 'is', null)
     .execute()
-}
-
-async function record(
-  trx: Transaction,
-  actor: Actor,
-  verb: string,
-  { id, email }: { id: number; email: string },
-): Promise<void> {
-  const subject = { type: 'user', id, name: email }
-  await recordAudit(trx, actor, { organizationId: null, verb, subject, before: null, after: null })
 }

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, signedIn, withTokens } from '#access/authorization/enforce.ts'
-import type { Database } from '#platform/database/connect.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { unwrap } from '#platform/http/problems.ts'
@@ -9,16 +8,12 @@ import * as t from '#platform/http/schemas.ts'
 import { issuedPersonalToken, personalToken, personalTokenInput } from './personal-token-schema.ts'
 import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
 import { operation } from './session-routes.ts'
+import type { AccountDeps } from './sessions.ts'
 
 /** A token with limits must not create one without. */
 const access = withTokens('unlimited', signedIn)
 
-type PersonalTokenRoutes = { db: Database; baseUrl: () => string }
-
-export const personalTokenRoutes: FastifyPluginAsyncTypebox<PersonalTokenRoutes> = async (
-  app,
-  { db, baseUrl },
-) => {
+export const personalTokenRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, { db, baseUrl }) => {
   app.get(
     '/users/personal-access-tokens',
     operation(access, 'listPersonalAccessTokens', 'List personal access tokens', {

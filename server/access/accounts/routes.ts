@@ -1,33 +1,27 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, publicly, signedIn, withTokens } from '#access/authorization/enforce.ts'
-import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import * as t from '#platform/http/schemas.ts'
-import { readProfile } from './change-profile.ts'
-import { loginSchema } from './login.ts'
+import { loginSchema, signInWithPassword } from './login.ts'
 import { signOut } from './manage-sessions.ts'
+import { readProfile } from './own-account.ts'
 import { ownAccountRoutes } from './own-account-routes.ts'
 import { ownPermissionsSchema } from './own-permissions.ts'
 import { personalTokenRoutes } from './personal-token-routes.ts'
 import { cookieSessionRoutes, operation, sessionSchema } from './session-routes.ts'
-import { refreshSession, type TokenLifetimes } from './sessions.ts'
-import { signInWithPassword } from './sign-in.ts'
+import { type AccountDeps, refreshSession } from './sessions.ts'
 import { issuedTokens, signedInSchema } from './signed-in.ts'
 import { clientOf } from './start-session.ts'
 import { userAccountSchema, userRoutes } from './user-routes.ts'
 import { userSchema } from './user-schema.ts'
 
-type AccountRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
-
-export const accountRoutes: FastifyPluginAsyncTypebox<AccountRoutes> = async (
-  app,
-  { db, lifetimes, baseUrl },
-) => {
-  await app.register(cookieSessionRoutes, { db, lifetimes, baseUrl })
-  await app.register(ownAccountRoutes, { db, baseUrl })
-  await app.register(userRoutes, { db, lifetimes, baseUrl })
-  await app.register(personalTokenRoutes, { db, baseUrl })
+export const accountRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, deps) => {
+  const { db, lifetimes, baseUrl } = deps
+  await app.register(cookieSessionRoutes, deps)
+  await app.register(ownAccountRoutes, deps)
+  await app.register(userRoutes, deps)
+  await app.register(personalTokenRoutes, deps)
 
   app.post(
     '/users/login',

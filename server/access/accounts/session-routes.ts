@@ -12,18 +12,14 @@ import {
 } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-cookie.ts'
-import type { Database } from '#platform/database/connect.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import * as t from '#platform/http/schemas.ts'
-import { loginSchema } from './login.ts'
+import { loginSchema, signInWithPassword } from './login.ts'
 import { signOut } from './manage-sessions.ts'
-import { renewCookieSession, type TokenLifetimes } from './sessions.ts'
-import { signInWithPassword } from './sign-in.ts'
+import { type AccountDeps, renewCookieSession } from './sessions.ts'
 import { setSessionCookie } from './signed-in.ts'
 import { clientOf } from './start-session.ts'
 import { isInstanceAdmin, loadUser, userSchema } from './user-schema.ts'
-
-type SessionRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
 const accountOperation = operationsOf('Accounts')
 
@@ -48,7 +44,7 @@ export const sessionSchema = t.namedObject('Session', {
  * Extends cookie sessions while they are used, on every route. Responses to a cookie are private: shared caches must
  * not store them.
  */
-export function keepSessionsAlive(app: FastifyInstance, { db, lifetimes, baseUrl }: SessionRoutes): void {
+export function keepSessionsAlive(app: FastifyInstance, { db, lifetimes, baseUrl }: AccountDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!isByCookie(request)) return
     reply.header('vary', 'Cookie')
@@ -62,7 +58,7 @@ export function keepSessionsAlive(app: FastifyInstance, { db, lifetimes, baseUrl
   })
 }
 
-export const cookieSessionRoutes: FastifyPluginAsyncTypebox<SessionRoutes> = async (
+export const cookieSessionRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (
   app,
   { db, lifetimes, baseUrl },
 ) => {

@@ -1,12 +1,14 @@
 // Accounts: login, sessions and personal access tokens. This file issues and revokes the tokens of a session; the
 // database says what time it is.
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAccount } from '#access/audit/record.ts'
 import { hashToken, newToken } from '#platform/crypto/tokens.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
 
 export type TokenLifetimes = { accessTokenMinutes: number; refreshTokenDays: number }
+/** What the routes of accounts need. */
+export type AccountDeps = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 export type IssuedTokens = Awaited<ReturnType<typeof issueTokens>>
 
 const accessLifetime = ({ accessTokenMinutes }: TokenLifetimes) =>
@@ -99,13 +101,8 @@ export async function refreshSession(
     const session = { userId: row.user_id, family: row.family }
     if (row.used_at !== null) {
       await revokeFamily(trx, session.family)
-      await recordAudit(trx, actor, {
-        organizationId: null,
-        verb: 'session_ended',
-        subject: { type: 'user', id: row.user_id, name: row.email },
-        before: null,
-        after: { reason: 'refresh_token_reused' },
-      })
+      const account = { id: row.user_id, email: row.email }
+      await recordAccount(trx, actor, 'session_ended', account, { after: { reason: 'refresh_token_reused' } })
       return { kind: 'reused' }
     }
     await trx.updateTable('tokens').set({ used_at: NOW }).where('id', '=', row.id).execute()

@@ -1,8 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
-import type { Database } from '#platform/database/connect.ts'
 import * as t from '#platform/http/schemas.ts'
-import type { TokenLifetimes } from './sessions.ts'
+import type { AccountDeps, TokenLifetimes } from './sessions.ts'
 import type { StartedSession } from './start-session.ts'
 import { loadUser, userSchema } from './user-schema.ts'
 
@@ -34,7 +33,7 @@ const NO_TOKENS = { access_token: null, token_type: null, expires_in: null, refr
 /** Answers with the tokens of a session, or sets its cookie; `null` when the caller was signed in before. */
 export async function presentSignedIn(
   reply: FastifyReply,
-  { db, lifetimes, baseUrl }: { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string },
+  { db, lifetimes, baseUrl }: AccountDeps,
   userId: number,
   session: StartedSession | null,
 ): Promise<t.Static<typeof signedInSchema>> {

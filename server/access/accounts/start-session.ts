@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { recordAudit } from '#access/audit/record.ts'
+import { recordAccount } from '#access/audit/record.ts'
 import { isSameOrigin } from '#access/authorization/session-cookie.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
@@ -69,17 +69,8 @@ export async function startSession(
     .values({ user_id: userId, network: networkOf(ipAddress), signed_in_at: NOW })
     .onConflict((conflict) => conflict.columns(['user_id', 'network']).doUpdateSet({ signed_in_at: NOW }))
     .execute()
-  await recordAudit(
-    trx,
-    { userId, ipAddress, requestId },
-    {
-      organizationId: null,
-      verb: 'signed_in',
-      subject: { type: 'user', id: userId, name: user.email },
-      before: null,
-      after: { method },
-    },
-  )
+  const actor = { userId, ipAddress, requestId }
+  await recordAccount(trx, actor, 'signed_in', { id: userId, email: user.email }, { after: { method } })
   return kind === 'browser'
     ? { kind, userId, ...(await issueCookieToken(trx, { userId, family }, lifetimes)) }
     : { kind, userId, tokens: await issueTokens(trx, { userId, family }, lifetimes) }

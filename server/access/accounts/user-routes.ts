@@ -1,19 +1,16 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { actorOf } from '#access/audit/actor.ts'
 import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
-import type { Database } from '#platform/database/connect.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { toApiError, unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
 import { listUsers, setUserActive } from './manage-users.ts'
 import { createPasswordReset, findPasswordReset, NOT_VALID, resetPassword } from './password-resets.ts'
 import { operation } from './session-routes.ts'
-import type { TokenLifetimes } from './sessions.ts'
+import type { AccountDeps } from './sessions.ts'
 import { presentSignedIn, signedInSchema } from './signed-in.ts'
 import { clientOf } from './start-session.ts'
 import { newPassword, userSchema } from './user-schema.ts'
-
-type UserRoutes = { db: Database; lifetimes: TokenLifetimes; baseUrl: () => string }
 
 /** What instance administrators see of an account. */
 export const userAccountSchema = t.namedObject('UserAccount', {
@@ -29,7 +26,7 @@ const linkToken = t.Text({
 })
 
 /** Managing all accounts of the instance, and resetting passwords. */
-export const userRoutes: FastifyPluginAsyncTypebox<UserRoutes> = async (app, deps) => {
+export const userRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, deps) => {
   const { db, lifetimes, baseUrl } = deps
 
   app.get(

@@ -21,6 +21,25 @@ export async function recordAudit(trx: Transaction, actor: Actor, change: Audite
   await recordAudits(trx, actor, [change])
 }
 
+/** What happens to an account belongs to no organization. */
+export function recordAccount(
+  trx: Transaction,
+  actor: Actor,
+  verb: string,
+  { id, email }: { id: number | string; email: string },
+  change: Partial<Pick<AuditedChange, 'before' | 'after'>> = {},
+) {
+  const subject = { type: 'user', id, name: email }
+  return recordAudit(trx, actor, {
+    organizationId: null,
+    verb,
+    subject,
+    before: null,
+    after: null,
+    ...change,
+  })
+}
+
 /** For many resources at once, such as everything that is removed with an environment. */
 export async function recordAudits(
   trx: Transaction,

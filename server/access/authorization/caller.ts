@@ -145,3 +145,20 @@ export async function loadGrants(
   const grantsOf = (id: number) => (byUser.get(id) ?? []).map(({ user_id: _, ...row }) => toGrant(row))
   return new Map(userIds.map((id) => [id, { grants: grantsOf(id) }]))
 }
+
+/** A token of a browser session, of a login, or a personal access token. */
+export type ExpiredToken = 'cookie' | 'access' | 'personal'
+
+/**
+ * Whether a token that finds no caller would, had it not expired. A revoked one, or one of a deactivated account, counts
+ * as unknown: the response says nothing about it.
+ */
+export async function findExpiredToken(db: Database, token: string): Promise<ExpiredToken | undefined> {
+  if (!mayBeToken(token)) return undefined
+  const { rows } = await sql<{ kind: ExpiredToken }>`
+    select case when t.in_cookie then 'cookie' else t.kind end as kind
+    from tokens t join users u on u.id = t.user_id
+    where t.hash = ${hashToken(token)} and t.kind in ('access', 'personal') and t.revoked_at is null
+      and t.expires_at <= now() and u.active`.execute(db)
+  return rows[0]?.kind
+}

@@ -8,8 +8,13 @@ import { ApiError, databaseAway, invalid, notFound } from '#platform/http/errors
 import { acceptsJson, namesType } from '#platform/http/requests.ts'
 import * as t from '#platform/http/schemas.ts'
 import { createAdministratorCache } from './administrator-cache.ts'
-import { type Caller, createCallerFinder, type FindCaller } from './caller.ts'
-import { type ExpiredToken, findExpiredToken } from './expired-token.ts'
+import {
+  type Caller,
+  createCallerFinder,
+  type ExpiredToken,
+  type FindCaller,
+  findExpiredToken,
+} from './caller.ts'
 import { type Kind, type Located, locate, VISIBLE_AS } from './locate.ts'
 import { can, type Permission } from './permissions.ts'
 import { passesCsrfCheck, readSessionCookie } from './session-cookie.ts'

@@ -1,13 +1,20 @@
-import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { networkOf } from '#access/accounts/networks.ts'
 import { clientOf } from '#access/accounts/start-session.ts'
 import { actorOf } from '#access/audit/actor.ts'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAccount } from '#access/audit/record.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { ApiError } from '#platform/http/errors.ts'
 import { pathAndQuery } from '#platform/http/requests.ts'
-import { readAttemptCookie, writeAttemptCookie } from './attempt-cookie.ts'
-import { newAttempt, type Purpose, storeAttempt, takeAttempt } from './attempts.ts'
+import {
+  newAttempt,
+  type Purpose,
+  readAttemptCookie,
+  storeAttempt,
+  takeAttempt,
+  writeAttemptCookie,
+} from './attempts.ts'
 import type { Provider } from './provider.ts'
 import {
   completeSignIn,
@@ -19,13 +26,9 @@ import {
 
 export type FlowDeps = SignInDeps & { provider: Provider; baseUrl: () => string }
 
-/** `cookie` is a Set-Cookie header for the browser, which then goes to `url`. */
-type Begun = { kind: 'begun'; url: string; cookie: string }
-/** `page` tells the person. */
-type NotBegun = { kind: 'unavailable'; page: string }
-
 export type Flow = {
-  begin(request: FastifyRequest, purpose: Purpose): Promise<Begun | { kind: 'too-many' } | NotBegun>
+  /** Sets a cookie of the browser, which then goes to `url`: to the provider or, without it, to a page that says so. */
+  begin(request: FastifyRequest, reply: FastifyReply, purpose: Purpose): Promise<{ url: string }>
   /** For the request that the browser brings back from the provider. `page` is where it goes next. */
   finish(request: FastifyRequest): Promise<{ page: string; sessionToken: string | null }>
 }
@@ -61,15 +64,19 @@ export function createFlow(deps: FlowDeps): Flow {
   }
 
   return {
-    async begin({ log, ip }, purpose) {
+    async begin({ log, ip }, reply, purpose) {
       const attempt = newAttempt()
       const ready = await provider.authorizationUrl(redirectUri(), attempt.checks)
       if (ready.kind === 'unavailable') {
         log.warn({ purpose: purpose.kind, reason: ready.reason }, 'identity provider unavailable')
-        return { kind: 'unavailable', page: problemPage(purpose.kind, 'sso_unavailable') }
+        return { url: problemPage(purpose.kind, 'sso_unavailable') }
       }
-      if (!(await storeAttempt(db, attempt, purpose, networkOf(ip)))) return { kind: 'too-many' }
-      return { kind: 'begun', url: ready.url, cookie: writeAttemptCookie(attempt.secret, baseUrl()) }
+      if (!(await storeAttempt(db, attempt, purpose, networkOf(ip))))
+        throw new ApiError('too_many_requests', 'Too many unfinished sign-ins; wait before you try again.', {
+          headers: { 'retry-after': '600' },
+        })
+      reply.header('set-cookie', writeAttemptCookie(attempt.secret, baseUrl()))
+      return { url: ready.url }
     },
 
     async finish(request) {
@@ -127,14 +134,8 @@ function createFailureRecorder(db: Database) {
     if (counter.count === 0) recorded.set(network, counter)
     counter.count += 1
     if (counter.count > MAX_RECORDED) return
-    await db.transaction().execute((trx) =>
-      recordAudit(trx, actor, {
-        organizationId: null,
-        verb: 'sign_in_failed',
-        subject: { type: 'user', id: account?.id ?? 'unknown', name: account?.email ?? 'unknown' },
-        before: null,
-        after: { method: 'oidc', reason },
-      }),
-    )
+    const subject = account ?? { id: 'unknown', email: 'unknown' }
+    const after = { method: 'oidc', reason }
+    await db.transaction().execute((trx) => recordAccount(trx, actor, 'sign_in_failed', subject, { after }))
   }
 }

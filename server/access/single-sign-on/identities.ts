@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import { type Actor, recordAccount } from '#access/audit/record.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
-import { conflict, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { conflict, GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
 import type { Person } from './person.ts'
 
 export type Subject = Pick<Person, 'issuer' | 'subject'>
@@ -49,17 +49,8 @@ export async function linkIdentity(
     .returning('id')
     .executeTakeFirst()
   if (!row) return false
-  await recordAudit(
-    trx,
-    { userId: account.id, ipAddress, requestId },
-    {
-      organizationId: null,
-      verb: 'identity_linked',
-      subject: { type: 'user', id: account.id, name: account.email },
-      before: null,
-      after: { identity_id: row.id, issuer },
-    },
-  )
+  const actor = { userId: account.id, ipAddress, requestId }
+  await recordAccount(trx, actor, 'identity_linked', account, { after: { identity_id: row.id, issuer } })
   return true
 }
 
@@ -80,7 +71,7 @@ export async function unlinkIdentity(
   actor: Actor,
   { userId, id }: { userId: number; id: number },
   { passwordLogin, isUsable }: { passwordLogin: boolean; isUsable: (issuer: string) => boolean },
-): Promise<{ kind: 'removed' } | HttpProblem> {
+): Promise<typeof REMOVED | HttpProblem> {
   // One at a time: two that are unlinked at once would each be the other's way to sign in. Not a lock on the account,
   // which changes of members take after the one on their organization.
   await sql`select pg_advisory_xact_lock(hashtextextended('identities ' || ${userId}::text, 0))`.execute(trx)
@@ -89,7 +80,7 @@ export async function unlinkIdentity(
   if (!identity) return GONE
   const account = await trx
     .selectFrom('users')
-    .select(['email', 'password_hash'])
+    .select(['id', 'email', 'password_hash'])
     .where('id', '=', userId)
     .executeTakeFirstOrThrow()
   const hasPassword = passwordLogin && account.password_hash !== null
@@ -97,12 +88,7 @@ export async function unlinkIdentity(
   if (!hasPassword && !hasOther)
     return conflict('This is your only way to sign in: link another identity or set a password first.')
   await trx.deleteFrom('identities').where('id', '=', id).execute()
-  await recordAudit(trx, actor, {
-    organizationId: null,
-    verb: 'identity_unlinked',
-    subject: { type: 'user', id: userId, name: account.email },
-    before: { identity_id: id, issuer: identity.issuer },
-    after: null,
-  })
-  return { kind: 'removed' }
+  const before = { identity_id: id, issuer: identity.issuer }
+  await recordAccount(trx, actor, 'identity_unlinked', account, { before })
+  return REMOVED
 }

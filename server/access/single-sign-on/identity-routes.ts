@@ -2,9 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { operation } from '#access/accounts/session-routes.ts'
 import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, signedIn } from '#access/authorization/enforce.ts'
+import { ApiError } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
-import { begin, destination } from './begin.ts'
 import type { Flow } from './flow.ts'
 import { listIdentities, unlinkIdentity } from './identities.ts'
 import type { SignInDeps } from './sign-in.ts'
@@ -13,6 +13,21 @@ type IdentityRoutes = Pick<SignInDeps, 'db' | 'replaceRoles'> & {
   passwordLogin: boolean
   settings: { issuer: string; label: string } | null
   flow: Flow | null
+}
+
+export const destination = t.Exactly(
+  {
+    url: t.Text(
+      "For the browser to open: the provider's sign-in page or, when the provider is not available, the page of Gantry that says so.",
+    ),
+  },
+  { title: 'BrowserDestination' },
+)
+
+/** Of routes that begin a sign-in at the provider. */
+export function configured(flow: Flow | null): Flow {
+  if (!flow) throw new ApiError('not_found', 'Single sign-on is not configured.')
+  return flow
 }
 
 const identity = t.Exactly(
@@ -59,7 +74,7 @@ export const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
     }),
     async (request, reply) => {
       const { id: userId, token } = callerOf(request)
-      return begin(flow, request, reply, { kind: 'link', userId, tokenId: token.id })
+      return configured(flow).begin(request, reply, { kind: 'link', userId, tokenId: token.id })
     },
   )
 

@@ -6,11 +6,9 @@ import { passesCsrfCheck } from '#access/authorization/session-cookie.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import * as t from '#platform/http/schemas.ts'
-import { readAttemptCookie, writeAttemptCookie } from './attempt-cookie.ts'
-import type { Purpose } from './attempts.ts'
-import { begin, destination } from './begin.ts'
+import { type Purpose, readAttemptCookie, writeAttemptCookie } from './attempts.ts'
 import { createFlow } from './flow.ts'
-import { identityRoutes } from './identity-routes.ts'
+import { configured, destination, identityRoutes } from './identity-routes.ts'
 import { createProvider } from './provider.ts'
 import type { SingleSignOnSettings } from './settings.ts'
 import type { SignInDeps } from './sign-in.ts'
@@ -24,14 +22,7 @@ export type SingleSignOnRoutes = Omit<SignInDeps, 'signup' | 'trustEmail'> & {
 
 export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> = async (app, options) => {
   const { settings, passwordLogin, lifetimes, baseUrl } = options
-  const flow =
-    settings &&
-    createFlow({
-      ...options,
-      signup: settings.signup,
-      trustEmail: settings.trustEmail,
-      provider: createProvider(settings),
-    })
+  const flow = settings && createFlow({ ...options, ...settings, provider: createProvider(settings) })
   await app.register(identityRoutes, { ...options, flow })
 
   app.get(
@@ -78,7 +69,7 @@ export const singleSignOnRoutes: FastifyPluginAsyncTypebox<SingleSignOnRoutes> =
         throw new ApiError('forbidden', "Sign-in must come from Gantry's own pages.")
       const { invitation_token: token } = request.body
       const purpose: Purpose = token ? { kind: 'invitation', hash: hashToken(token) } : { kind: 'sign-in' }
-      return begin(flow, request, reply, purpose)
+      return configured(flow).begin(request, reply, purpose)
     },
   )
 
