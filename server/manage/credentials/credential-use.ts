@@ -1,16 +1,14 @@
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import type { ResourceType } from '#platform/database/tables.ts'
+import type { CredentialsTable, ResourceType } from '#platform/database/tables.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
-import { type HookUse, loadHookUses } from './hook-use.ts'
-import type { CredentialProvider } from './schemas.ts'
 
 // Which servers, applications and outgoing hooks use a credential, and who may give it to them.
 
-export type UsableCredential = { id: number; provider_code: CredentialProvider; base_url: string | null }
+type UsableCredential = Pick<Selectable<CredentialsTable>, 'id' | 'provider_code' | 'base_url' | 'auth_type'>
 
 /**
  * Whether the caller may give this credential to a resource; it then cannot be removed until the transaction
@@ -26,7 +24,7 @@ export async function authorizeUse(
   const scope = { organization_id: organizationId }
   const found = await trx
     .selectFrom('credentials')
-    .select(['id', 'provider_code', 'base_url', 'active'])
+    .select(['id', 'provider_code', 'base_url', 'auth_type', 'active'])
     .where('id', '=', credentialId)
     .where('organization_id', '=', organizationId)
     .where('deleted_at', 'is', null)
@@ -45,21 +43,26 @@ export async function authorizeUse(
   return active ? { kind: 'usable', credential } : { kind: 'invalid', errors: { [field]: ['is inactive'] } }
 }
 
-type Use = Scope & { credential_id: number; type: ResourceType; id: number; name: string }
+/** `pipeline_id`: of a hook. */
+type Use = Scope & { credential_id: number; type: ResourceType; id: number; name: string; pipeline_id: null }
+type HookUse = Scope & { credential_id: number; type: 'hook'; id: string; name: string; pipeline_id: number }
 
 /** Everything that uses one of these credentials, by type and name. */
-async function loadUses(db: Database, credentialIds: readonly number[]): Promise<Use[]> {
+async function loadUses(db: Database, credentialIds: readonly number[]): Promise<(Use | HookUse)[]> {
   if (credentialIds.length === 0) return []
-  const { rows } = await sql<Use>`
-    select used.credential_id, used.type, used.id, used.name, p.organization_id, e.project_id, used.environment_id
+  const { rows } = await sql<Use | HookUse>`
+    select used.*, p.organization_id, e.project_id
     from (
-      select 'application' as type, id, name, environment_id, credential_id, deleted_at from applications
+      select 'application' as type, to_jsonb(id) as id, name, null::bigint as pipeline_id, environment_id, credential_id,
+        deleted_at from applications
       union all
-      select 'server', id, name, environment_id, credential_id, deleted_at from servers
+      select 'server', to_jsonb(id), name, null, environment_id, credential_id, deleted_at from servers
+      union all
+      select 'hook', to_jsonb(id), name, pipeline_id, environment_id, credential_id, deleted_at from hooks
     ) used
     join environments e on e.id = used.environment_id join projects p on p.id = e.project_id
     where ${anyOf('used.credential_id', credentialIds)} and used.deleted_at is null
-    order by used.type, used.name, used.id`.execute(db)
+    order by used.type = 'hook', used.type, used.name, used.id`.execute(db)
   return rows
 }
 
@@ -73,19 +76,13 @@ export async function loadVisibleUses(db: Database, caller: Caller, credentialId
 }
 
 /** Counts everything that uses the credential, and names what the caller may see. */
-export async function checkUnused(
-  trx: Transaction,
-  caller: Caller,
-  credentialId: number,
-): Promise<HttpProblem | undefined> {
+export async function checkUnused(trx: Transaction, caller: Caller, credentialId: number) {
   const uses = await loadUses(trx, [credentialId])
-  const hooks = await loadHookUses(trx, [credentialId])
-  if (uses.length + hooks.length === 0) return undefined
-  const errors: Record<string, string[]> = {}
-  for (const [type, ofType] of Map.groupBy(uses, (use) => use.type)) {
-    errors[`${type}s`] = [`${listUses(type, caller, ofType)} it`]
-  }
-  if (hooks.length > 0) errors.hooks = [`${listUses('hook', caller, hooks)} it`]
+  if (uses.length === 0) return undefined
+  const byType = [...Map.groupBy(uses, (use) => use.type)]
+  const errors = Object.fromEntries(
+    byType.map(([type, ofType]) => [`${type}s`, [`${listUses(type, caller, ofType)} it`]]),
+  )
   const users = Object.values(errors).flat().join('; ')
   return conflict(`The credential is in use: ${users}. Give them another one first.`, errors)
 }

@@ -11,7 +11,6 @@ import { findById, rowVersion } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { loadVisibleUses } from './credential-use.ts'
-import { loadVisibleHookUses } from './hook-use.ts'
 import { readPrivateKey } from './private-key.ts'
 import type { CredentialRecord } from './schemas.ts'
 
@@ -50,7 +49,6 @@ export async function presentCredentials(
   const users = byId(await loadUsers(deps.db, creators))
   const organizations = byId(await loadOrganizations(deps.db, organizationIds))
   const uses = await loadVisibleUses(deps.db, caller, ids)
-  const hooks = await loadVisibleHookUses(deps.db, caller, ids)
   const lastActions = await lastActionsOf(deps, caller, ids)
   return rows.map((row) => ({
     ...credentialData(row, users.get(row.created_by)!),
@@ -61,16 +59,12 @@ export async function presentCredentials(
     token_targets: row.token_targets,
     ssh_hosts: row.ssh_hosts,
     ...publicKeyOf(deps.box, row),
-    used_by: (uses.get(row.id) ?? []).map(({ type, id, name }) => ({
-      resource_type: type,
-      resource_id: id,
-      name,
-    })),
-    used_by_hooks: (hooks.get(row.id) ?? []).map(({ id, name, pipeline_id }) => ({
-      hook_id: id,
-      name,
-      pipeline_id,
-    })),
+    used_by: (uses.get(row.id) ?? [])
+      .filter((use) => use.type !== 'hook')
+      .map(({ type, id, name }) => ({ resource_type: type, resource_id: id, name })),
+    used_by_hooks: (uses.get(row.id) ?? [])
+      .filter((use) => use.type === 'hook')
+      .map(({ id, name, pipeline_id }) => ({ hook_id: id, name, pipeline_id })),
   }))
 }
 

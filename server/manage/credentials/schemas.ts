@@ -75,9 +75,7 @@ export const credentialBody = t.Exactly(fields)
 export type CredentialBody = t.Static<typeof credentialBody>
 
 /** Each field that is given replaces what is stored. */
-export const credentialChange = t.Partial(credentialBody, {
-  additionalProperties: false,
-})
+export const credentialChange = t.Partial(credentialBody, { additionalProperties: false })
 export type CredentialChange = t.Static<typeof credentialChange>
 
 export const stopHooksQuery = t.Exactly({
