@@ -68,11 +68,12 @@ type List<Path extends string, Row, Filters extends t.TProperties> = Operation &
   compress?: true
   /** Instead of `filter[name]`. */
   filters?: Filters
+  /** It may find another page than the one asked for, such as everything. */
   find: (
     call: Call<Path> & { query: t.Static<t.TObject<Filters>> },
     name: string | undefined,
     page: Page,
-  ) => Promise<{ rows: Row[]; extent: Extent }>
+  ) => Promise<{ rows: Row[]; extent: Extent; page?: Page }>
 }
 type Read<Path extends string, Row> = Operation & {
   find: (call: Call<Path>) => Promise<Stored<Row> | undefined>
@@ -229,8 +230,8 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
         response: { 200: t.List(shown) },
       }
       const handler = async (call: Incoming, reply: FastifyReply, request: FastifyRequest) => {
-        const page = pageOf(call.query)
-        const { rows, extent } = await find(call as never, call.query['filter[name]'], page)
+        const asked = pageOf(call.query)
+        const { rows, extent, page = asked } = await find(call as never, call.query['filter[name]'], asked)
         describePage(request, reply, baseUrl(), page, extent)
         return present(call, rows)
       }

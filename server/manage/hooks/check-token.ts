@@ -2,7 +2,9 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import type { CompiledRequest } from '#adapters/templates/compile.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
-import { repositoryProblem, type Source } from '#model/hooks/repository-host.ts'
+import { type EffectiveRequest, effectiveRequest } from '#model/hooks/effective-request.ts'
+import { isAboutCommits } from '#model/hooks/presets/schema.ts'
+import { repositoryProblem } from '#model/hooks/repository-host.ts'
 import {
   allOriginsOf,
   CREDENTIAL_TOKEN,
@@ -29,17 +31,11 @@ export async function checkNamed(
   { id, isNew }: NamedCredential,
 ): Promise<HttpProblem | undefined> {
   if (id === null || !isNew) return undefined
-  const { organization_id } = await trx
-    .selectFrom('pipelines')
-    .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
-    .innerJoin('projects', 'projects.id', 'environments.project_id')
-    .select('projects.organization_id')
-    .where('pipelines.id', '=', pipelineId)
-    .executeTakeFirstOrThrow()
+  const { organization_id } = await loadSubject(trx, pipelineId, id)
   const use = await authorizeUse(trx, caller, organization_id, id)
   if (use.kind !== 'usable') return use
-  const owner = await findOwner(trx, id)
-  return owner?.auth_type === 'token' ? undefined : invalid('credential_id', 'has no token to send')
+  const { auth_type } = use.credential
+  return auth_type === 'token' ? undefined : invalid('credential_id', 'has no token to send')
 }
 
 /** Whether the caller may send the tokens that the requests use, and to where they go. */
@@ -54,8 +50,7 @@ export async function checkTokens(
 ): Promise<HttpProblem | undefined> {
   const uses = tokensIn(requests.flatMap(({ reads }) => [...reads]))
   if (!uses.application && !uses.credential) return undefined
-  const ofApplication = await findApplications(trx, pipelineId)
-  const own = named.id === null ? undefined : await findOwner(trx, named.id)
+  const { own, ofApplication } = await loadSubject(trx, pipelineId, named.id)
   if (mixesTokens(uses, named.id, ofApplication?.id ?? null))
     return invalid(
       'settings',
@@ -92,57 +87,58 @@ export async function checkRepository(
   pipelineId: number,
   { settings: { preset }, credential_id }: ReturnType<typeof requestOf>,
 ): Promise<HttpProblem | undefined> {
-  const source = preset && (await findSource(trx, pipelineId))
-  if (!source) return undefined
-  const owner =
-    credential_id === null ? await findApplications(trx, pipelineId) : await findOwner(trx, credential_id)
-  if (!owner) return undefined
-  const { provider_code: provider, base_url: baseUrl, ssh_hosts: sshHosts } = owner
+  if (!preset) return undefined
+  const { repository, credential, ofApplication } = await loadSubject(trx, pipelineId, credential_id)
+  if (repository === null || !credential) return undefined
+  const { provider_code: provider, base_url: baseUrl, ssh_hosts: sshHosts } = credential
+  const host = ofApplication && { code: ofApplication.provider_code, baseUrl: ofApplication.base_url }
+  const source = { repository, provider: host ?? null }
   const problem = repositoryProblem(preset, { provider, baseUrl, sshHosts }, source)
   return problem === undefined ? undefined : invalid('settings.preset', problem)
 }
+
+/** What the hook would send with the credential that it has once it is saved, or why it cannot have that preset. */
+export async function expandRequest(
+  trx: Transaction,
+  pipelineId: number,
+  request: ReturnType<typeof requestOf>,
+): Promise<EffectiveRequest | { kind: 'unfit'; errors: ErrorsByField }> {
+  const { settings, credential_id } = request
+  if (!settings.preset) return effectiveRequest(request, null)
+  const { repository, credential } = await loadSubject(trx, pipelineId, credential_id)
+  if (isAboutCommits(settings.preset.kind) && repository === null)
+    return { kind: 'unfit', errors: { 'settings.preset.kind': [NO_COMMITS] } }
+  if (!credential) return effectiveRequest(request, null)
+  const { provider_code: provider, base_url: baseUrl } = credential
+  return effectiveRequest(request, { provider, baseUrl })
+}
+
+const NO_COMMITS = 'reports on commits: the pipeline must belong to an application'
 
 const invalid = (field: string, message: string): HttpProblem => ({
   kind: 'invalid',
   errors: { [field]: [message] },
 })
 
-const COLUMNS = [
-  'credentials.id',
-  'credentials.organization_id',
-  'credentials.auth_type',
-  'credentials.provider_code',
-  'credentials.base_url',
-  'credentials.ssh_hosts',
-  'credentials.token_targets',
-] as const
-
-/** A credential, as far as a token is concerned. */
-export function findOwner(trx: Transaction, id: number) {
-  return trx.selectFrom('credentials').select(COLUMNS).where('id', '=', id).executeTakeFirst()
+/**
+ * The repository that hooks of a pipeline report on, if it belongs to an application. `credential`: with that the hook
+ * sends, its own or that of the application.
+ */
+async function loadSubject(trx: Transaction, pipelineId: number, credentialId: number | null) {
+  const pipeline = await trx
+    .selectFrom('pipelines')
+    .innerJoin('environments', 'environments.id', 'pipelines.environment_id')
+    .innerJoin('projects', 'projects.id', 'environments.project_id')
+    .leftJoin('applications', 'applications.id', 'pipelines.application_id')
+    .select(['projects.organization_id', 'applications.repository', 'applications.credential_id'])
+    .where('pipelines.id', '=', pipelineId)
+    .executeTakeFirstOrThrow()
+  const ofApplication = await findCredential(trx, pipeline.credential_id)
+  const own = await findCredential(trx, credentialId)
+  return { ...pipeline, own, ofApplication, credential: credentialId === null ? ofApplication : own }
 }
 
-/** The credential of the application that the pipeline belongs to. */
-export function findApplications(trx: Transaction, pipelineId: number) {
-  return trx
-    .selectFrom('pipelines')
-    .innerJoin('applications', 'applications.id', 'pipelines.application_id')
-    .innerJoin('credentials', 'credentials.id', 'applications.credential_id')
-    .select(COLUMNS)
-    .where('pipelines.id', '=', pipelineId)
-    .executeTakeFirst()
-}
-
-/** The repository of that application. */
-async function findSource(trx: Transaction, pipelineId: number): Promise<Source | undefined> {
-  const found = await trx
-    .selectFrom('pipelines')
-    .innerJoin('applications', 'applications.id', 'pipelines.application_id')
-    .leftJoin('credentials', 'credentials.id', 'applications.credential_id')
-    .select(['applications.repository', 'credentials.provider_code', 'credentials.base_url'])
-    .where('pipelines.id', '=', pipelineId)
-    .executeTakeFirst()
-  if (!found) return undefined
-  const { repository, provider_code: code, base_url: baseUrl } = found
-  return { repository, provider: code && { code, baseUrl } }
+async function findCredential(trx: Transaction, id: number | null) {
+  if (id === null) return undefined
+  return trx.selectFrom('credentials').selectAll().where('id', '=', id).executeTakeFirst()
 }

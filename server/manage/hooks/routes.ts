@@ -1,8 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { Caller } from '#access/authorization/caller.ts'
-import { callerOf, permissions, scopeOf, sufficientPermissions } from '#access/authorization/enforce.ts'
+import { permissions, sufficientPermissions } from '#access/authorization/enforce.ts'
 import { knownNames } from '#access/authorization/known-names.ts'
-import { operationsOf } from '#access/authorization/operation.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { type Context, type ResourceDeps, resourceRoutes, searchText } from '#access/resource-routes.ts'
 import { type HookRow, presentHooks } from '#model/hooks/present-hook.ts'
@@ -17,7 +16,6 @@ import {
 import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { HookType } from '#platform/database/tables.ts'
-import { DEFAULT_PER_PAGE, describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import * as t from '#platform/http/schemas.ts'
 import { ejectHook } from './eject-hook.ts'
 import type { HookChange } from './hook-columns.ts'
@@ -33,8 +31,6 @@ import {
 import { findHook, type HookFilters, listHooks } from './read-hooks.ts'
 import { checkReceivers } from './validate-hook.ts'
 import { targetUrlsOf } from './validate-requests.ts'
-
-const operation = operationsOf('Hooks')
 
 export type HookRoutes = ResourceDeps & {
   box: SecretBox
@@ -75,39 +71,23 @@ function filtersOf(query: { 'filter[type]'?: HookType; 'filter[active]'?: boolea
 export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, deps) => {
   const { db, box, guard, tokenTargets, baseUrl } = deps
 
-  app.get(
-    '/pipelines/:id/hooks',
-    operation(permissions('pipeline', 'id', 'hook:view'), 'listHooks', {
-      summary: 'List the hooks of a pipeline',
-      description: 'Incoming and outgoing, newest first; all of them unless you send `per_page`.',
-      params: t.Exactly({ id: t.Id }),
-      querystring: t.Exactly({
-        page: pageQuery.page,
-        per_page: t.Optional(
-          t.Integer({
-            minimum: 1,
-            maximum: 100,
-            description: 'Items per page. Absent: all on one page.',
-          }),
-        ),
-        ...hookFilters,
-      }),
-      response: { 200: t.List(t.ref(hookSchema)), ...t.errorResponses(401, 403, 404, 422) },
-    }),
-    async (request, reply) => {
-      const { query } = request
-      const paged = query.per_page !== undefined || (query.page ?? 1) > 1
-      const page = paged
-        ? pageOf({ page: query.page, per_page: query.per_page ?? DEFAULT_PER_PAGE })
-        : { limit: MAX_HOOKS_PER_PIPELINE, offset: 0 }
-      const of = { column: 'pipeline_id', id: request.params.id } as const
-      const { rows, extent } = await listHooks(db, of, filtersOf(query), page)
-      describePage(request, reply, baseUrl(), page, extent)
-      return present({ caller: callerOf(request), scope: scopeOf(request) }, rows)
-    },
-  )
-
   const hooks = resourceRoutes(app, deps, { tag: 'Hooks', name: 'hook', record: hookSchema, present })
+  hooks.list('/pipelines/:id/hooks', {
+    description: 'Incoming and outgoing, newest first; all of them unless you send `per_page`.',
+    filters: {
+      per_page: t.Optional(
+        t.Integer({ minimum: 1, maximum: 100, description: 'Items per page. Absent: all on one page.' }),
+      ),
+      ...hookFilters,
+    },
+    async find({ id, query }, _, asked) {
+      const isPaged = query.per_page !== undefined || asked.offset > 0
+      const page = isPaged ? asked : { limit: MAX_HOOKS_PER_PIPELINE, offset: 0 }
+      const found = await listHooks(db, { column: 'pipeline_id', id }, filtersOf(query), page)
+      return { ...found, page }
+    },
+  })
+
   hooks.list('/environments/:id/hooks', {
     operationId: 'listEnvironmentHooks',
     description: 'Incoming and outgoing, of all its pipelines, newest first.',
@@ -194,7 +174,7 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
    * without its URL a new hook could not be used.
    */
   function present(
-    { caller, scope }: Pick<Context, 'caller' | 'scope'>,
+    { caller, scope }: Context,
     rows: readonly HookRow[],
     result?: { secret?: string; wasOffSince?: string },
   ) {
