@@ -1,11 +1,12 @@
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { Actor } from '#access/audit/record.ts'
 import { lockEnvironmentScope, lockProject } from '#model/inventory/lock-scope.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import { insertWithSlug } from '#platform/slug.ts'
-import { describeGrants, isSameGrant, loadGrants, lockMembers, type NewGrant } from './grants.ts'
+import { isSameGrant, loadGrants, lockMembers, type NewGrant } from './grants.ts'
 import { findByLink, NOT_VALID, type ValidInvitation } from './invitations.ts'
+import { storeGrants } from './manage-members.ts'
 
 /** Who accepts: the holder of an account, or somebody new, who signs in by the password or by other means. */
 export type Claimant =
@@ -43,20 +44,11 @@ export async function claimInvitation(
     claimant.kind === 'signed-in' ? claimant.userId : await createAccount(trx, invitation, claimant)
   const held = await loadGrants(trx, userId, organizationId)
   const added = offer.filter((one) => !held.some((other) => isSameGrant(one, other)))
-  const rows = added.map(({ permissions, ...grant }) => ({ ...grant, user_id: userId }))
-  if (rows.length > 0) await trx.insertInto('grants').values(rows).execute()
   await trx.deleteFrom('invitations').where('id', '=', invitation.id).execute()
-  await recordAudit(
-    trx,
-    { ipAddress: client.ipAddress, requestId: client.requestId, userId },
-    {
-      organizationId,
-      verb: held.length === 0 ? 'joined' : 'changed',
-      subject: { type: 'member', id: userId, name: account?.email ?? email },
-      before: held.length === 0 ? null : { grants: await describeGrants(trx, held) },
-      after: { grants: await describeGrants(trx, [...held, ...added]) },
-    },
-  )
+  const actor = { userId, ipAddress: client.ipAddress, requestId: client.requestId }
+  const member = { organizationId, userId, email: account?.email ?? email }
+  const verb = held.length === 0 ? 'joined' : 'changed'
+  await storeGrants(trx, actor, member, verb, { held, removed: [], added, after: [...held, ...added] })
   return { kind: 'claimed', userId }
 }
 

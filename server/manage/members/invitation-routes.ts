@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { operation } from '#access/accounts/session-routes.ts'
-import type { TokenLifetimes } from '#access/accounts/sessions.ts'
+import type { AccountDeps } from '#access/accounts/sessions.ts'
 import { presentSignedIn, signedInSchema } from '#access/accounts/signed-in.ts'
 import { clientOf } from '#access/accounts/start-session.ts'
 import { publicly, publiclyOrSignedIn } from '#access/authorization/enforce.ts'
-import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
+import { resourceRoutes } from '#access/resource-routes.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -19,9 +19,7 @@ import {
 import { type InvitationRow, listInvitations } from './invitations.ts'
 import { createInvitation, removeInvitation } from './manage-invitations.ts'
 
-type InvitationRoutes = ResourceDeps & { lifetimes: TokenLifetimes }
-
-export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = async (app, deps) => {
+export const invitationRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, deps) => {
   const { db, lifetimes, baseUrl } = deps
   const invitations = resourceRoutes(app, deps, {
     tag: 'Members',
@@ -78,7 +76,7 @@ export const invitationRoutes: FastifyPluginAsyncTypebox<InvitationRoutes> = asy
       if (outcome.kind === 'sign-in-required')
         throw new ApiError('unauthenticated', `Sign in as ${outcome.email} to accept this invitation.`)
       const { userId, session } = unwrap(outcome)
-      return presentSignedIn(reply, { db, lifetimes, baseUrl }, userId, session)
+      return presentSignedIn(reply, deps, userId, session)
     },
   )
 }

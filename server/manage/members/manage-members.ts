@@ -1,4 +1,4 @@
-import { type Change, type Removal, recordAudit } from '#access/audit/record.ts'
+import { type Actor, type Change, type Removal, recordAudit } from '#access/audit/record.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
@@ -23,7 +23,7 @@ export async function changeMember(trx: Transaction, request: Change<MemberChang
   const { parentId: organizationId, id: userId, body, caller, actor, ifMatch } = request
   const member = await lockMember(trx, organizationId, userId)
   if (!member) return GONE
-  const { held, email } = member
+  const { held } = member
   if (isOutdated(ifMatch, versionOf(held))) return CHANGED_MEANWHILE
   const authority = await loadGrants(trx, caller.id, organizationId)
   const path = (index: number) => `grants.${index}.`
@@ -38,13 +38,8 @@ export async function changeMember(trx: Transaction, request: Change<MemberChang
       checkAuthority(authority, [...removed, ...added]) ??
       (await checkLastOwner(trx, organizationId, userId, removed))
     if (problem) return problem
-    const before = { grants: await describeGrants(trx, held) }
-    await deleteGrants(trx, removed)
-    await insertGrants(trx, userId, added)
+    await storeGrants(trx, actor, member, 'changed', { held, removed, added, after: grants })
     await passOwnership(trx, organizationId)
-    const subject = { type: 'member', id: userId, name: email }
-    const after = { grants: await describeGrants(trx, grants) }
-    await recordAudit(trx, actor, { organizationId, verb: 'changed', subject, before, after })
   }
   return { kind: 'done' as const, row: (await findMember(trx, organizationId, userId))! }
 }
@@ -54,26 +49,19 @@ export async function removeMember(trx: Transaction, request: Removal) {
   const { parentId: organizationId, id: userId, caller, actor, ifMatch } = request
   const member = await lockMember(trx, organizationId, userId)
   if (!member) return GONE
-  const { held, email } = member
+  const { held } = member
   if (isOutdated(ifMatch, versionOf(held))) return CHANGED_MEANWHILE
   const problem =
     checkAuthority(await loadGrants(trx, caller.id, organizationId), held) ??
     (await checkLastOwner(trx, organizationId, userId, held))
   if (problem) return problem
 
-  const before = { grants: await describeGrants(trx, held) }
-  await deleteGrants(trx, held)
+  await storeGrants(trx, actor, member, 'removed', { held, removed: held, added: [], after: [] })
   await passOwnership(trx, organizationId)
-  const subject = { type: 'member', id: userId, name: email }
-  await recordAudit(trx, actor, { organizationId, verb: 'removed', subject, before, after: null })
   return REMOVED
 }
 
-async function lockMember(
-  trx: Transaction,
-  organizationId: number,
-  userId: number,
-): Promise<{ held: HeldGrant[]; email: string } | undefined> {
+async function lockMember(trx: Transaction, organizationId: number, userId: number) {
   if (!(await lockMembers(trx, organizationId))) return undefined
   const account = await trx
     .selectFrom('users')
@@ -82,23 +70,39 @@ async function lockMember(
     .forNoKeyUpdate()
     .executeTakeFirst()
   const held = await loadGrants(trx, userId, organizationId)
-  return account && held.length > 0 ? { held, email: account.email } : undefined
+  return account && held.length > 0 ? { organizationId, userId, email: account.email, held } : undefined
 }
 
-export async function insertGrants(
+type GrantChange = {
+  held: readonly HeldGrant[]
+  removed: readonly HeldGrant[]
+  added: readonly NewGrant[]
+  after: readonly NewGrant[]
+  /** Groups of the identity provider, unless a person. */
+  source?: 'oidc'
+}
+
+/** Changes what a member holds, with the audit entry. */
+export async function storeGrants(
   trx: Transaction,
-  userId: number,
-  grants: readonly NewGrant[],
-  source: HeldGrant['source'] = 'manual',
-) {
-  if (grants.length === 0) return
-  const rows = grants.map(({ permissions, ...grant }) => ({ ...grant, user_id: userId, source }))
-  await trx.insertInto('grants').values(rows).execute()
-}
-
-export async function deleteGrants(trx: Transaction, grants: readonly HeldGrant[]) {
-  const ids = grants.map(({ id }) => id)
-  await trx.deleteFrom('grants').where(anyOf('id', ids)).execute()
+  actor: Actor,
+  { organizationId, userId, email }: { organizationId: number; userId: number; email: string },
+  verb: string,
+  { held, removed, added, after, source }: GrantChange,
+): Promise<void> {
+  const before = await describeGrants(trx, held)
+  const ids = removed.map(({ id }) => id)
+  if (ids.length > 0) await trx.deleteFrom('grants').where(anyOf('id', ids)).execute()
+  const rows = added.map(({ permissions, ...grant }) => ({ ...grant, user_id: userId, source }))
+  if (rows.length > 0) await trx.insertInto('grants').values(rows).execute()
+  const grants = await describeGrants(trx, after)
+  await recordAudit(trx, actor, {
+    organizationId,
+    verb,
+    subject: { type: 'member', id: userId, name: email },
+    before: held.length === 0 ? null : { grants: before },
+    after: after.length === 0 ? null : { grants, ...(source && { mapped_from: source }) },
+  })
 }
 
 /** The owners of the whole organization who can act. The one who has been owner longest is first. */

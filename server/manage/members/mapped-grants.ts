@@ -1,18 +1,10 @@
 import { sql } from 'kysely'
-import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { Actor } from '#access/audit/record.ts'
 import { type BuiltInRole, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { MappedRole } from '#platform/oidc-settings.ts'
-import {
-  describeGrants,
-  type HeldGrant,
-  isOwner,
-  isSameGrant,
-  loadGrants,
-  lockMembers,
-  type NewGrant,
-} from './grants.ts'
-import { checkLastOwner, deleteGrants, insertGrants, passOwnership } from './manage-members.ts'
+import { type HeldGrant, isOwner, isSameGrant, loadGrants, lockMembers, type NewGrant } from './grants.ts'
+import { checkLastOwner, passOwnership, storeGrants } from './manage-members.ts'
 
 /** Roles that were not granted because something that they name does not exist. */
 export type SkippedRole = MappedRole & { reason: 'organization' | 'project' | 'environment' | 'role' }
@@ -58,23 +50,16 @@ async function replaceInOrganization(
   const added = wanted.filter((one) => !held.some((other) => isSameGrant(one, other)))
   if (removed.length === 0 && added.length === 0) return
 
-  const kept = held.filter((grant) => !removed.includes(grant))
-  const [before, after] = [await describeGrants(trx, held), await describeGrants(trx, [...kept, ...added])]
-  await deleteGrants(trx, removed)
-  await insertGrants(trx, userId, added, 'oidc')
-  await passOwnership(trx, organizationId)
+  const after = [...held.filter((grant) => !removed.includes(grant)), ...added]
+  const verb = held.length === 0 ? 'created' : after.length === 0 ? 'removed' : 'changed'
   const { email } = await trx
     .selectFrom('users')
     .select('email')
     .where('id', '=', userId)
     .executeTakeFirstOrThrow()
-  await recordAudit(trx, actor, {
-    organizationId,
-    verb: held.length === 0 ? 'created' : after.length === 0 ? 'removed' : 'changed',
-    subject: { type: 'member', id: userId, name: email },
-    before: held.length === 0 ? null : { grants: before },
-    after: after.length === 0 ? null : { grants: after, mapped_from: 'oidc' },
-  })
+  const member = { organizationId, userId, email }
+  await storeGrants(trx, actor, member, verb, { held, removed, added, after, source: 'oidc' })
+  await passOwnership(trx, organizationId)
 }
 
 /** Ids by `url_slug`. */
@@ -107,10 +92,11 @@ async function resolveRole(
   organization_id: number,
   { project, environment, role }: MappedRole,
 ): Promise<NewGrant | SkippedRole['reason']> {
-  const project_id = project === undefined ? null : await findProject(trx, organization_id, project)
+  const project_id =
+    project === undefined ? null : await findByName(trx, 'projects', organization_id, project)
   if (project_id === undefined) return 'project'
   const environment_id =
-    environment === undefined ? null : await findEnvironment(trx, project_id!, environment)
+    environment === undefined ? null : await findByName(trx, 'environments', project_id!, environment)
   if (environment_id === undefined) return 'environment'
   const scope = { organization_id, project_id, environment_id }
   if (Object.hasOwn(ROLE_PERMISSIONS, role)) {
@@ -127,26 +113,15 @@ async function resolveRole(
   return { ...scope, built_in_role: null, role_id: custom.id, permissions: new Set(custom.permissions) }
 }
 
-async function findProject(trx: Transaction, organizationId: number, name: string) {
-  const row = await trx
-    .selectFrom('projects')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('name', '=', name)
-    .where('deleted_at', 'is', null)
-    .forShare()
-    .executeTakeFirst()
-  return row?.id
-}
-
-async function findEnvironment(trx: Transaction, projectId: number, name: string) {
-  const row = await trx
-    .selectFrom('environments')
-    .select('id')
-    .where('project_id', '=', projectId)
-    .where('name', '=', name)
-    .where('deleted_at', 'is', null)
-    .forShare()
-    .executeTakeFirst()
-  return row?.id
+async function findByName(
+  trx: Transaction,
+  table: 'projects' | 'environments',
+  parentId: number,
+  name: string,
+): Promise<number | undefined> {
+  const parent = table === 'projects' ? 'organization_id' : 'project_id'
+  const { rows } = await sql<{ id: number }>`
+    select id from ${sql.table(table)} where ${sql.ref(parent)} = ${parentId} and name = ${name} and deleted_at is null
+    for share`.execute(trx)
+  return rows[0]?.id
 }

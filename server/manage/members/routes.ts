@@ -1,15 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import type { TokenLifetimes } from '#access/accounts/sessions.ts'
-import { type ResourceDeps, resourceRoutes } from '#access/resource-routes.ts'
+import type { AccountDeps } from '#access/accounts/sessions.ts'
+import { resourceRoutes } from '#access/resource-routes.ts'
 import { invitationRoutes } from './invitation-routes.ts'
 import { changeMember, removeMember } from './manage-members.ts'
 import { changeRole, createRole, findRole, listRoles, type RoleRow, removeRole } from './manage-roles.ts'
 import { findMember, listMembers, type MemberRow } from './read-members.ts'
 import { memberChange, memberSchema, roleBody, roleChange, roleSchema } from './schemas.ts'
 
-type MemberRoutes = ResourceDeps & { lifetimes: TokenLifetimes }
-
-export const memberRoutes: FastifyPluginAsyncTypebox<MemberRoutes> = async (app, deps) => {
+export const memberRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, deps) => {
   const { db } = deps
   await app.register(invitationRoutes, deps)
 

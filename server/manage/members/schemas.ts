@@ -81,7 +81,5 @@ export const roleBody = t.Exactly({
 })
 export type RoleBody = t.Static<typeof roleBody>
 
-export const roleChange = t.Partial(roleBody, {
-  additionalProperties: false,
-})
+export const roleChange = t.Partial(roleBody, { additionalProperties: false })
 export type RoleChange = t.Static<typeof roleChange>
