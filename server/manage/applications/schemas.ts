@@ -85,9 +85,7 @@ export const applicationBody = t.Exactly(fields)
 export type ApplicationBody = t.Static<typeof applicationBody>
 
 /** Each field that is given replaces what is stored. */
-export const applicationChange = t.Partial(applicationBody, {
-  additionalProperties: false,
-})
+export const applicationChange = t.Partial(applicationBody, { additionalProperties: false })
 export type ApplicationChange = t.Static<typeof applicationChange>
 
 export const applicationRecordSchema = t.namedObject('ApplicationRecord', {
@@ -123,9 +121,7 @@ export const variableBody = t.Exactly({
 })
 export type VariableBody = t.Static<typeof variableBody>
 
-export const variableChange = t.Partial(variableBody, {
-  additionalProperties: false,
-})
+export const variableChange = t.Partial(variableBody, { additionalProperties: false })
 export type VariableChange = t.Static<typeof variableChange>
 
 export const applicationVariableSchema = t.namedObject('ApplicationVariable', {

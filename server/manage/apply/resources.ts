@@ -70,32 +70,22 @@ export function hostKind(path: readonly string[]): 'application' | 'server' {
 export type Reference = { type: ResourceKind; path: readonly string[]; at: Path }
 
 /** The resources that a resource names. They must exist before it is created or changed. */
-export function referencesOf(resource: DesiredResource): Reference[] {
-  const { type, at, body, path } = resource
+export function referencesOf({ type, at, body, path }: DesiredResource): Reference[] {
   const environment = path.slice(0, 2)
-  const references: Reference[] = []
-  const namesOne = type === 'server' || type === 'application' || type === 'hook'
-  if (namesOne && 'credential' in body && body.credential)
-    references.push({
-      type: 'credential',
-      path: credentialPath(body.credential),
-      at: [...at, 'credential'],
-    })
-  if (type === 'application')
-    for (const [index, name] of (body.servers ?? []).entries())
-      references.push({
-        type: 'server',
-        path: [...environment, 'servers', name],
-        at: [...at, 'servers', index],
-      })
   if (type === 'pipeline')
-    for (const [index, name] of (body.run_after ?? []).entries())
-      references.push({
-        type: 'pipeline',
-        path: pipelinePath(environment[1]!, name),
-        at: [...at, 'run_after', index],
-      })
-  return references
+    return (body.run_after ?? []).map((name, index) => ({
+      type,
+      path: pipelinePath(environment[1]!, name),
+      at: [...at, 'run_after', index],
+    }))
+  const { credential, servers = [] } = body as { credential?: string | null; servers?: string[] }
+  const named = servers.map((name, index) => ({
+    type: 'server' as const,
+    path: [...environment, 'servers', name],
+    at: [...at, 'servers', index],
+  }))
+  if (!credential) return named
+  return [{ type: 'credential', path: credentialPath(credential), at: [...at, 'credential'] }, ...named]
 }
 
 /** Every deploy has these steps; a document lists them only to change their timeout. */

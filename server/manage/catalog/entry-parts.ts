@@ -36,7 +36,7 @@ export const secret = (where: string, example: string) =>
     hidden: true,
   })
 
-type SenderParts = Pick<Sender, 'description' | 'instructions'> &
+export type SenderParts = Pick<Sender, 'description' | 'instructions'> &
   Partial<Pick<Sender, 'events' | 'fields'>> & { hook: Omit<IncomingHookBody, 'name'>; hookName?: string }
 
 /** The hook says where the secret comes from, and has the name of the sender unless it has another one. */

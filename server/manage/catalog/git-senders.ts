@@ -1,5 +1,5 @@
 import type { IncomingHookBody } from '#model/hooks/schemas.ts'
-import { branch, is, sender, signed, steps, text, when } from './entry-parts.ts'
+import { branch, is, type SenderParts, sender, signed, steps, text, when } from './entry-parts.ts'
 import type { Sender } from './schemas.ts'
 
 /** A push as GitHub describes it, and those who follow it. */
@@ -8,11 +8,17 @@ const push = {
   trigger_when: when(is('ref', 'refs/heads/<branch>')),
 } satisfies Partial<IncomingHookBody>
 
+type GitParts = Partial<SenderParts> & Pick<SenderParts, 'instructions' | 'hook'>
+
+function gitSender(code: string, name: string, parts: GitParts) {
+  const description = 'Deploys the commit of every push to a branch.'
+  return sender(code, name, { description, events: ['push'], fields: [branch], ...parts })
+}
+
 export const GIT_SENDERS: readonly Sender[] = [
-  sender('github', 'GitHub', {
+  gitSender('github', 'GitHub', {
     description:
       'Deploys the commit of every push to a branch. GitHub sends a ping right away; it is acknowledged and starts nothing.',
-    events: ['push'],
     instructions: steps(
       'Open the repository → Settings → Webhooks → Add webhook.',
       'Payload URL: <url>',
@@ -20,12 +26,9 @@ export const GIT_SENDERS: readonly Sender[] = [
       'Secret: <secret>',
       'Which events: just the push event.',
     ),
-    fields: [branch],
     hook: { ...signed('X-Hub-Signature-256'), ...push },
   }),
-  sender('gitea', 'Gitea', {
-    description: 'Deploys the commit of every push to a branch.',
-    events: ['push'],
+  gitSender('gitea', 'Gitea', {
     instructions: steps(
       'Open the repository → Settings → Webhooks → Add webhook → Gitea.',
       'Target URL: <url>',
@@ -33,12 +36,9 @@ export const GIT_SENDERS: readonly Sender[] = [
       'Secret: <secret>',
       'Trigger on: push events.',
     ),
-    fields: [branch],
     hook: { ...signed('X-Gitea-Signature'), ...push },
   }),
-  sender('forgejo', 'Forgejo', {
-    description: 'Deploys the commit of every push to a branch.',
-    events: ['push'],
+  gitSender('forgejo', 'Forgejo', {
     instructions: steps(
       'Open the repository → Settings → Webhooks → Add webhook → Forgejo.',
       'Target URL: <url>',
@@ -46,14 +46,13 @@ export const GIT_SENDERS: readonly Sender[] = [
       'Secret: <secret>',
       'Trigger on: push events.',
     ),
-    fields: [branch],
     hook: {
       ...signed('X-Forgejo-Signature'),
       ...push,
       settings: { variables: [...push.settings.variables, text('pusher', 'pusher.login', false)] },
     },
   }),
-  sender('bitbucket', 'Bitbucket', {
+  gitSender('bitbucket', 'Bitbucket', {
     description:
       "Deploys the commit of every push to a branch. The header has the name of GitHub's old one, but the algorithm is SHA-256.",
     events: ['repo:push'],
@@ -63,7 +62,6 @@ export const GIT_SENDERS: readonly Sender[] = [
       'Secret: <secret>',
       'Triggers: repository push.',
     ),
-    fields: [branch],
     hook: {
       ...signed('X-Hub-Signature'),
       settings: {
@@ -75,7 +73,7 @@ export const GIT_SENDERS: readonly Sender[] = [
       trigger_when: when(is('push.changes.0.new.type', 'branch'), is('push.changes.0.new.name', '<branch>')),
     },
   }),
-  sender('gitlab', 'GitLab', {
+  gitSender('gitlab', 'GitLab', {
     description:
       'Deploys the commit of every push to a branch. The token authenticates the sender but does not sign the payload: use https. If your GitLab offers a signing token, use Standard Webhooks instead.',
     events: ['Push events'],
@@ -85,7 +83,6 @@ export const GIT_SENDERS: readonly Sender[] = [
       'Secret token: <secret>',
       'Trigger: push events.',
     ),
-    fields: [branch],
     hook: {
       ...signed('X-Gitlab-Token'),
       settings: {

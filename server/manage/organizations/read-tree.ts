@@ -1,7 +1,7 @@
 // Lists organizations, projects and environments as far as the caller may see them, and presents them.
 import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
-import { can, type Permission } from '#access/authorization/permissions.ts'
+import { can, type Scope } from '#access/authorization/permissions.ts'
 import { loadCredits } from '#model/actions/used-credits.ts'
 import {
   loadEnvironments,
@@ -31,14 +31,12 @@ export function listOrganizations(db: Database, caller: Grants, name: string | u
 export function listProjects(
   db: Database,
   caller: Grants,
-  organization_id: number,
+  scope: Scope,
   name: string | undefined,
   page: Page,
 ) {
-  const visible = can(caller, 'project:view', { organization_id })
-    ? sql<boolean>`true`
-    : anyOf('id', grantedOn(caller, 'project:view', 'project_id'))
-  const query = db.selectFrom('projects').select('id').where('organization_id', '=', organization_id)
+  const visible = isVisible(caller, scope, 'project')
+  const query = db.selectFrom('projects').select('id').where('organization_id', '=', scope.organization_id)
   return readPage(query.where(visible).where('deleted_at', 'is', null), 'projects', page, name)
 }
 
@@ -46,23 +44,23 @@ export function listProjects(
 export function listEnvironments(
   db: Database,
   caller: Grants,
-  scope: { organization_id: number; project_id: number },
+  scope: Scope,
   name: string | undefined,
   page: Page,
 ) {
-  const visible = can(caller, 'environment:view', scope)
-    ? sql<boolean>`true`
-    : anyOf('id', grantedOn(caller, 'environment:view', 'environment_id'))
-  const query = db.selectFrom('environments').select('id').where('project_id', '=', scope.project_id)
+  const visible = isVisible(caller, scope, 'environment')
+  const query = db.selectFrom('environments').select('id').where('project_id', '=', scope.project_id!)
   return readPage(query.where(visible).where('deleted_at', 'is', null), 'environments', page, name)
 }
 
-/** The projects or environments on which the caller has a permission by a grant on just that one. */
-function grantedOn(caller: Grants, permission: Permission, level: 'project_id' | 'environment_id') {
-  return caller.grants
-    .filter((grant) => grant.permissions.has(permission))
-    .filter((grant) => level === 'environment_id' || grant.environment_id === null)
-    .flatMap((grant) => grant[level] ?? [])
+/** In a scope: all of them, or those on which the caller has the permission by a grant on just that one. */
+function isVisible(caller: Grants, scope: Scope, type: 'project' | 'environment') {
+  if (can(caller, `${type}:view`, scope)) return sql<boolean>`true`
+  const ids = caller.grants
+    .filter((grant) => grant.permissions.has(`${type}:view`))
+    .filter((grant) => type === 'environment' || grant.environment_id === null)
+    .flatMap((grant) => grant[`${type}_id`] ?? [])
+  return anyOf('id', ids)
 }
 
 // Presented in the order of the rows; one that was removed in the meantime is left out.

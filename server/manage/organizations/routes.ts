@@ -89,7 +89,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
     compress: true,
     access: permissions('organization', 'id', 'organization:view'),
     description: 'Those on which you have `project:view`, newest first.',
-    find: ({ caller, id }, name, page) => listProjects(db, caller, id, name, page),
+    find: ({ caller, scope }, name, page) => listProjects(db, caller, scope, name, page),
   })
 
   projects.create('/organizations/:id/projects', {
@@ -125,8 +125,7 @@ export const organizationRoutes: FastifyPluginAsyncTypebox<OrganizationRoutes> =
     compress: true,
     access: permissions('project', 'id', 'project:view'),
     description: 'Those on which you have `environment:view`, newest first; archived ones included.',
-    find: ({ caller, scope: { organization_id }, id }, name, page) =>
-      listEnvironments(db, caller, { organization_id, project_id: id }, name, page),
+    find: ({ caller, scope }, name, page) => listEnvironments(db, caller, scope, name, page),
   })
 
   environments.create('/projects/:id/environments', {

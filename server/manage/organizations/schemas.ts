@@ -7,9 +7,7 @@ import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 export const organizationBody = t.Exactly({ name: t.Name(255, 'The name of the organization.') })
 export type OrganizationBody = t.Static<typeof organizationBody>
 
-export const organizationChange = t.Partial(organizationBody, {
-  additionalProperties: false,
-})
+export const organizationChange = t.Partial(organizationBody, { additionalProperties: false })
 export type OrganizationChange = t.Static<typeof organizationChange>
 
 export const projectBody = t.Exactly({
@@ -26,9 +24,7 @@ export const projectBody = t.Exactly({
 })
 export type ProjectBody = t.Static<typeof projectBody>
 
-export const projectChange = t.Partial(projectBody, {
-  additionalProperties: false,
-})
+export const projectChange = t.Partial(projectBody, { additionalProperties: false })
 export type ProjectChange = t.Static<typeof projectChange>
 
 export const environmentBody = t.Exactly({
@@ -44,9 +40,7 @@ export const environmentBody = t.Exactly({
 })
 export type EnvironmentBody = t.Static<typeof environmentBody>
 
-export const environmentChange = t.Partial(environmentBody, {
-  additionalProperties: false,
-})
+export const environmentChange = t.Partial(environmentBody, { additionalProperties: false })
 export type EnvironmentChange = t.Static<typeof environmentChange>
 
 export const cascadeQuery = t.Exactly({

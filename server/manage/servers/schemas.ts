@@ -70,9 +70,7 @@ export const serverBody = t.Exactly(fields)
 export type ServerBody = t.Static<typeof serverBody>
 
 /** Each field that is given replaces what is stored. */
-export const serverChange = t.Partial(serverBody, {
-  additionalProperties: false,
-})
+export const serverChange = t.Partial(serverBody, { additionalProperties: false })
 export type ServerChange = t.Static<typeof serverChange>
 
 export const serverSchema = t.namedObject('Server', {
