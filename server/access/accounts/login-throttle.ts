@@ -92,11 +92,7 @@ export async function isFamiliar(db: Database, userId: number, address: string):
   return row !== undefined
 }
 
-export async function countFailure(
-  trx: Transaction,
-  subjects: Subjects,
-  options: { forAccount: boolean },
-): Promise<void> {
+export async function countFailure(trx: Transaction, subjects: Subjects, options: { forAccount: boolean }) {
   const { pair, network, account } = subjects
   const counted = options.forAccount ? [pair, network, account] : [pair, network]
   await trx

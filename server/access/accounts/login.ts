@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { type Actor, recordAccount } from '#access/audit/record.ts'
 import { verifyPassword } from '#platform/crypto/passwords.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { findRow } from '#platform/database/rows.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import * as t from '#platform/http/schemas.ts'
 import {
@@ -97,12 +98,7 @@ export async function commitAttempt<Result>(
 
 /** False when the password was changed, or the account was deactivated, after the password was compared. */
 async function lockPassword(trx: Transaction, user: NonNullable<Compared['user']>): Promise<boolean> {
-  const row = await trx
-    .selectFrom('users')
-    .select(['password_hash', 'active'])
-    .where('id', '=', user.id)
-    .forShare()
-    .executeTakeFirst()
+  const row = await findRow(trx, 'users', { id: user.id }, ['password_hash', 'active'], 'for share')
   return row?.active === true && row.password_hash === user.password_hash
 }
 

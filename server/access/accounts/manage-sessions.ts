@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { type Actor, recordAccount } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { NOW } from '#platform/database/rows.ts'
+import { findRow, NOW } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { revokePersonalToken } from './personal-tokens.ts'
@@ -35,12 +35,7 @@ export async function listSessions(db: Database, userId: number, { family }: Tok
 }
 
 /** Undefined when the user has no such session. */
-export async function endSession(
-  db: Database,
-  caller: Caller,
-  id: number,
-  actor: Actor,
-): Promise<{ wasCurrent: boolean } | undefined> {
+export async function endSession(db: Database, caller: Caller, id: number, actor: Actor) {
   return db.transaction().execute(async (trx) => {
     const session = await trx
       .selectFrom('sessions')
@@ -80,20 +75,12 @@ export async function signOut(db: Database, caller: Caller, actor: Actor): Promi
 
 /** Before everything of a user is revoked: nobody signs in or refreshes a token meanwhile. */
 export async function lockUser(trx: Transaction, userId: number) {
-  return trx
-    .selectFrom('users')
-    .select(['id', 'email', 'active', 'is_instance_admin', 'password_hash'])
-    .where('id', '=', userId)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
+  const columns = ['id', 'email', 'active', 'is_instance_admin', 'password_hash'] as const
+  return findRow(trx, 'users', { id: userId }, columns, 'for no key update')
 }
 
 /** Revokes the tokens of all sessions but one; returns how many sessions ended. The user must be locked. */
-export async function revokeSessions(
-  trx: Transaction,
-  userId: number,
-  except: string | null = null,
-): Promise<number> {
+export async function revokeSessions(trx: Transaction, userId: number, except: string | null = null) {
   const rows = await trx
     .updateTable('tokens')
     .set({ revoked_at: NOW })

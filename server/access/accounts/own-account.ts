@@ -2,7 +2,7 @@ import { type Actor, recordAccount } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { hashPassword } from '#platform/crypto/passwords.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { NOW, rowVersion } from '#platform/database/rows.ts'
+import { findRow, NOW, rowVersion } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, conflict, type HttpProblem } from '#platform/http/problems.ts'
 import { commitAttempt, comparePassword, type PasswordOutcome } from './login.ts'
@@ -55,7 +55,7 @@ export async function changePassword(
   actor: Actor,
 ): Promise<PasswordOutcome<void> | HttpProblem> {
   const { id, email, token } = caller
-  const account = await db.selectFrom('users').select('password_hash').where('id', '=', id).executeTakeFirst()
+  const account = await findRow(db, 'users', { id }, ['password_hash'])
   if (!account?.password_hash)
     return conflict('This account has no password: ask an instance administrator for a password reset.')
   const attempt = { email, password: input.current_password, actor }

@@ -6,7 +6,7 @@ import { newPersonalToken } from '#platform/crypto/personal-token.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { NOW } from '#platform/database/rows.ts'
+import { findRow, NOW } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
@@ -60,12 +60,7 @@ type Holder = { id: number; token: { id: number } }
  */
 export async function lockAccess(trx: Transaction, { id, token }: Holder): Promise<boolean> {
   await trx.selectFrom('users').select('id').where('id', '=', id).forShare().execute()
-  const current = await trx
-    .selectFrom('tokens')
-    .select('id')
-    .where('id', '=', token.id)
-    .where('revoked_at', 'is', null)
-    .executeTakeFirst()
+  const current = await findRow(trx, 'tokens', { id: token.id, revoked_at: null }, ['id'])
   return current !== undefined
 }
 
@@ -81,12 +76,7 @@ export async function listPersonalTokens(db: Database, userId: number, page: Pag
 }
 
 /** False when the user has no such token. */
-export async function revokePersonalToken(
-  trx: Transaction,
-  userId: number,
-  actor: Actor,
-  id: number,
-): Promise<boolean> {
+export async function revokePersonalToken(trx: Transaction, userId: number, actor: Actor, id: number) {
   const row = await trx
     .updateTable('tokens')
     .set({ revoked_at: NOW })
@@ -162,11 +152,7 @@ async function checkRestrictions(
 }
 
 /** The organization of each that exists. */
-async function existing(
-  db: Database,
-  table: 'organizations' | 'projects',
-  ids: readonly number[],
-): Promise<Map<number, number>> {
+async function existing(db: Database, table: 'organizations' | 'projects', ids: readonly number[]) {
   if (ids.length === 0) return new Map()
   const column = table === 'projects' ? 'organization_id' : 'id'
   const { rows } = await sql<{ id: number; organization_id: number }>`

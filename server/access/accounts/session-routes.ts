@@ -12,13 +12,13 @@ import {
 } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-cookie.ts'
+import { findRow } from '#platform/database/rows.ts'
 import { ApiError } from '#platform/http/errors.ts'
 import * as t from '#platform/http/schemas.ts'
 import { loginSchema, signInWithPassword } from './login.ts'
 import { signOut } from './manage-sessions.ts'
 import { type AccountDeps, renewCookieSession } from './sessions.ts'
-import { setSessionCookie } from './signed-in.ts'
-import { clientOf } from './start-session.ts'
+import { clientOf, setSessionCookie } from './start-session.ts'
 import { isInstanceAdmin, loadUser, userSchema } from './user-schema.ts'
 
 const accountOperation = operationsOf('Accounts')
@@ -93,11 +93,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async
     }),
     async (request) => {
       const { id, is_instance_admin, token } = callerOf(request)
-      const { expires_at } = await db
-        .selectFrom('tokens')
-        .select('expires_at')
-        .where('id', '=', token.id)
-        .executeTakeFirstOrThrow()
+      const { expires_at } = (await findRow(db, 'tokens', { id: token.id }, ['expires_at']))!
       return { user: await loadUser(db, id), is_instance_admin, expires_at }
     },
   )

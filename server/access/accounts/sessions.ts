@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { type Actor, recordAccount } from '#access/audit/record.ts'
 import { hashToken, newToken } from '#platform/crypto/tokens.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { NOW } from '#platform/database/rows.ts'
+import { findRow, NOW } from '#platform/database/rows.ts'
 
 export type TokenLifetimes = { accessTokenMinutes: number; refreshTokenDays: number }
 /** What the routes of accounts need. */
@@ -80,11 +80,7 @@ export async function refreshSession(
 ): Promise<RefreshOutcome> {
   const hash = hashToken(token)
   return db.transaction().execute(async (trx): Promise<RefreshOutcome> => {
-    const known = await trx
-      .selectFrom('tokens')
-      .select(['user_id', 'family'])
-      .where('hash', '=', hash)
-      .executeTakeFirst()
+    const known = await findRow(trx, 'tokens', { hash }, ['user_id', 'family'])
     if (!known?.family) return { kind: 'unknown' }
     await lockFamily(trx, { userId: known.user_id, family: known.family })
     const row = await trx
@@ -162,11 +158,7 @@ async function revokeFamily(trx: Transaction, family: string): Promise<void> {
  * Restores the full lifetime of a session once half of it has passed; returns the seconds, or undefined when nothing
  * changed. The token stays the same: concurrent requests would invalidate each other's.
  */
-export async function renewCookieSession(
-  db: Database,
-  tokenId: number,
-  lifetimes: TokenLifetimes,
-): Promise<number | undefined> {
+export async function renewCookieSession(db: Database, tokenId: number, lifetimes: TokenLifetimes) {
   const [lifetime, maxAge] = [accessLifetime(lifetimes), refreshLifetime(lifetimes)]
   const { rows } = await sql<{ seconds: number }>`
     update tokens set expires_at = least(now() + ${lifetime}, created_at + ${maxAge})

@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { recordAccount } from '#access/audit/record.ts'
-import { isSameOrigin } from '#access/authorization/session-cookie.ts'
+import { isSameOrigin, writeSessionCookie } from '#access/authorization/session-cookie.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { NOW } from '#platform/database/rows.ts'
+import { findRow, NOW } from '#platform/database/rows.ts'
+import * as t from '#platform/http/schemas.ts'
 import { networkOf } from './networks.ts'
-import { type IssuedTokens, issueCookieToken, issueTokens, type TokenLifetimes } from './sessions.ts'
+import {
+  type AccountDeps,
+  type IssuedTokens,
+  issueCookieToken,
+  issueTokens,
+  type TokenLifetimes,
+} from './sessions.ts'
+import { loadUser, userSchema } from './user-schema.ts'
 
 // Every way in ends here: password, invitation, password reset, single sign-on.
 
@@ -50,13 +58,7 @@ export async function startSession(
   lifetimes: TokenLifetimes,
 ): Promise<StartedSession | undefined> {
   // Locked: when all sessions of the user end at the same time, this one must not slip through.
-  const user = await trx
-    .selectFrom('users')
-    .select('email')
-    .where('id', '=', userId)
-    .where('active', '=', true)
-    .forShare()
-    .executeTakeFirst()
+  const user = await findRow(trx, 'users', { id: userId, active: true }, ['email'], 'for share')
   if (!user) return undefined
   const { kind, ipAddress, userAgent, requestId } = client
   const family = randomUUID()
@@ -74,4 +76,50 @@ export async function startSession(
   return kind === 'browser'
     ? { kind, userId, ...(await issueCookieToken(trx, { userId, family }, lifetimes)) }
     : { kind, userId, tokens: await issueTokens(trx, { userId, family }, lifetimes) }
+}
+
+/** The response to a login of a program. */
+export const issuedTokens = t.Exactly(
+  {
+    access_token: t.Text('Send it as `Authorization: Bearer <access_token>`.'),
+    token_type: t.Literal('bearer', { description: 'Always `bearer`.' }),
+    expires_in: t.Integer('Seconds until the access token expires.'),
+    refresh_token: t.Text('Works once; see POST /users/refresh-token.'),
+  },
+  { title: 'IssuedTokens' },
+)
+
+const UNLESS_COOKIE =
+  "Null when no tokens were issued: the caller was already signed in, or the request came from Gantry's own pages, which get the session cookie instead."
+
+/** The response to everything that signs somebody in by the way. */
+export const signedInSchema = t.namedObject('SignedIn', {
+  user: t.described(t.ref(userSchema), 'Who is signed in now.'),
+  access_token: t.TextOrNull(UNLESS_COOKIE),
+  token_type: t.TextOrNull({ enum: ['bearer', null], description: 'Null when no tokens were issued.' }),
+  expires_in: t.IntegerOrNull('Seconds until the access token expires, or null.'),
+  refresh_token: t.TextOrNull('Works once; see POST /users/refresh-token. Or null.'),
+})
+
+const NO_TOKENS = { access_token: null, token_type: null, expires_in: null, refresh_token: null }
+
+/** Answers with the tokens of a session, or sets its cookie; `null` when the caller was signed in before. */
+export async function presentSignedIn(
+  reply: FastifyReply,
+  { db, lifetimes, baseUrl }: AccountDeps,
+  userId: number,
+  session: StartedSession | null,
+): Promise<t.Static<typeof signedInSchema>> {
+  if (session?.kind === 'browser') setSessionCookie(reply, session.token, lifetimes, baseUrl())
+  const user = await loadUser(db, userId)
+  return session?.kind === 'api' ? { user, ...session.tokens } : { user, ...NO_TOKENS }
+}
+
+export function setSessionCookie(
+  reply: FastifyReply,
+  token: string,
+  { accessTokenMinutes }: TokenLifetimes,
+  baseUrl: string,
+): void {
+  reply.header('set-cookie', writeSessionCookie({ token, seconds: accessTokenMinutes * 60 }, baseUrl))
 }

@@ -41,11 +41,7 @@ export function recordAccount(
 }
 
 /** For many resources at once, such as everything that is removed with an environment. */
-export async function recordAudits(
-  trx: Transaction,
-  actor: Actor,
-  changes: readonly AuditedChange[],
-): Promise<void> {
+export async function recordAudits(trx: Transaction, actor: Actor, changes: readonly AuditedChange[]) {
   for (let start = 0; start < changes.length; start += MAX_BATCH) {
     const rows = changes.slice(start, start + MAX_BATCH).map((change) => ({
       organization_id: change.organizationId,

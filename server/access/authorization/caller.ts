@@ -97,11 +97,7 @@ async function loadCallers(db: Database, hashes: string[]): Promise<CallerRow[]>
 }
 
 /** When and from where they were used last, to the minute. */
-async function touch(
-  db: Database,
-  rows: readonly CallerRow[],
-  addressOf: (hash: string) => string | null,
-): Promise<void> {
+async function touch(db: Database, rows: readonly CallerRow[], addressOf: (hash: string) => string | null) {
   const untouched = rows.filter((row) => row.needs_touch)
   if (untouched.length > 0) {
     const ids = untouched.map((row) => row.token_id)
@@ -132,10 +128,7 @@ function toGrant({ built_in_role, permissions, ...scope }: GrantRow): Grant {
 }
 
 /** What these users may do now, for work that is done on their behalf; nothing once they are inactive. */
-export async function loadGrants(
-  db: Database,
-  userIds: readonly number[],
-): Promise<Map<number, { grants: Grant[] }>> {
+export async function loadGrants(db: Database, userIds: readonly number[]) {
   if (userIds.length === 0) return new Map()
   const { rows } = await sql<GrantRow & { user_id: number }>`
     select g.user_id, g.built_in_role, r.permissions, g.organization_id, g.project_id, g.environment_id

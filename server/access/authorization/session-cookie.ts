@@ -24,10 +24,7 @@ export function readCookie(header: string | undefined, name: string): string | u
 }
 
 /** Set-Cookie headers; without a session they clear the cookie. With TLS, one that has the earlier name ends here. */
-export function writeSessionCookie(
-  session: { token: string; seconds: number } | null,
-  baseUrl: string,
-): string[] {
+export function writeSessionCookie(session: { token: string; seconds: number } | null, baseUrl: string) {
   const { token, seconds } = session ?? { token: '', seconds: 0 }
   const write = (name: string, value: string, maxAge: number, more = '') =>
     `${name}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Strict${more}`

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Actor, recordAccount } from '#access/audit/record.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { NOW } from '#platform/database/rows.ts'
+import { findRow, NOW } from '#platform/database/rows.ts'
 import { conflict, GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
 import type { Person } from './person.ts'
 
@@ -26,11 +26,7 @@ export async function touchIdentity(trx: Transaction, { issuer, subject }: Subje
     .returning('user_id')
     .executeTakeFirst()
   if (!used) return undefined
-  return trx
-    .selectFrom('users')
-    .select(['id', 'email', 'active'])
-    .where('id', '=', used.user_id)
-    .executeTakeFirstOrThrow()
+  return findRow(trx, 'users', { id: used.user_id }, ['id', 'email', 'active'])
 }
 
 type Account = { id: number; email: string }
@@ -55,13 +51,7 @@ export async function linkIdentity(
 }
 
 export async function isLinkedTo(trx: Transaction, userId: number, { issuer, subject }: Subject) {
-  const row = await trx
-    .selectFrom('identities')
-    .select('id')
-    .where('user_id', '=', userId)
-    .where('issuer', '=', issuer)
-    .where('subject', '=', subject)
-    .executeTakeFirst()
+  const row = await findRow(trx, 'identities', { user_id: userId, issuer, subject }, ['id'])
   return row !== undefined
 }
 
@@ -78,11 +68,7 @@ export async function unlinkIdentity(
   const identities = await listIdentities(trx, userId)
   const identity = identities.find((one) => one.id === id)
   if (!identity) return GONE
-  const account = await trx
-    .selectFrom('users')
-    .select(['id', 'email', 'password_hash'])
-    .where('id', '=', userId)
-    .executeTakeFirstOrThrow()
+  const account = (await findRow(trx, 'users', { id: userId }, ['id', 'email', 'password_hash']))!
   const hasPassword = passwordLogin && account.password_hash !== null
   const hasOther = identities.some((one) => one !== identity && isUsable(one.issuer))
   if (!hasPassword && !hasOther)

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { operation } from '#access/accounts/session-routes.ts'
-import { setSessionCookie } from '#access/accounts/signed-in.ts'
+import { setSessionCookie } from '#access/accounts/start-session.ts'
 import { publicly } from '#access/authorization/enforce.ts'
 import { passesCsrfCheck } from '#access/authorization/session-cookie.ts'
 import { hashToken } from '#platform/crypto/tokens.ts'

@@ -180,11 +180,7 @@ async function link(
 }
 
 /** Undefined when the address has an account. One at a time for each address. */
-async function createAccount(
-  trx: Transaction,
-  email: string,
-  name: string | null,
-): Promise<Account | undefined> {
+async function createAccount(trx: Transaction, email: string, name: string | null) {
   const address = email.toLowerCase()
   await sql`select pg_advisory_xact_lock(hashtextextended('account ' || ${address}::text, 0))`.execute(trx)
   const taken = await trx

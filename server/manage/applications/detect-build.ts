@@ -1,6 +1,14 @@
 import type { Snapshot } from '#adapters/repositories/snapshot.ts'
-import { detectNode, NODE_FILES, nodeAssets } from './detect-node.ts'
-import { type Build, type Detected, matching, text, version } from './detected.ts'
+import {
+  type Build,
+  type Detected,
+  detectNode,
+  matching,
+  NODE_FILES,
+  nodeAssets,
+  text,
+  version,
+} from './detect-node.ts'
 
 // What an application is written in, and how it is usually installed and built: a suggestion, made from the files in
 // the top folder of its repository. Commands are constants: nothing that a repository says becomes part of one. Pure.

@@ -7,7 +7,7 @@ import type { AddressGuard } from '#platform/addresses/guard.ts'
 import { shownTo } from '#platform/addresses/verdict.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { HttpProblem } from '#platform/http/problems.ts'
+import { type HttpProblem, unknownAt } from '#platform/http/problems.ts'
 import { detectBuild, NOTHING_DETECTED, WANTED_FILES } from './detect-build.ts'
 import type { InspectionBody, RepositoryInspection } from './inspection-schemas.ts'
 import type { SourceInput } from './repository-change.ts'
@@ -61,7 +61,7 @@ async function findSource(
 ): Promise<{ kind: 'source'; source: SourceInput; credential: CredentialRow | undefined } | HttpProblem> {
   const scope = await locate(db, 'environment', environmentId)
   if (!scope || !can(caller, 'environment:view', scope))
-    return { kind: 'unknown', errors: { environment_id: ['does not exist, or is not visible to you'] } }
+    return unknownAt('environment_id', 'does not exist, or is not visible to you')
   if (!can(caller, 'application:add', scope))
     return { kind: 'forbidden', reason: 'You need the permission application:add in this environment.' }
   return db.transaction().execute(async (trx) => {

@@ -1,5 +1,5 @@
 import * as t from '#platform/http/schemas.ts'
-import { LANGUAGES } from './detected.ts'
+import { LANGUAGES } from './detect-node.ts'
 import { applicationBody } from './schemas.ts'
 
 const { repository, credential_id } = applicationBody.properties

@@ -107,11 +107,7 @@ function findServers(trx: Transaction, { environment_id }: LockedEnvironment, id
 }
 
 /** That no unfinished run of the application uses these servers. */
-async function checkIdle(
-  trx: Transaction,
-  applicationId: number,
-  serverIds: readonly number[],
-): Promise<HttpProblem | undefined> {
+async function checkIdle(trx: Transaction, applicationId: number, serverIds: readonly number[]) {
   const ids = (await pipelinesOf(trx, 'application_id', [applicationId])).map(({ id }) => id)
   await lockAgainstRuns(trx, ids)
   const { rows } = await sql<{ name: string }>`

@@ -8,6 +8,7 @@ import { readSharedPaths } from '#model/deploy/shared-paths.ts'
 import { normalizeHealthCheck } from '#model/pipelines/health-check.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { Transaction } from '#platform/database/connect.ts'
+import { findRow } from '#platform/database/rows.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { ApplicationRow } from './read-applications.ts'
 import { isSameRepository, type SourceInput } from './repository-change.ts'
@@ -61,12 +62,8 @@ async function loadSource(
   { repository, credential_id }: Pick<ApplicationRow, 'repository' | 'credential_id'>,
 ): Promise<SourceInput> {
   if (credential_id === null) return { repository, provider: null }
-  const { provider_code, base_url } = await trx
-    .selectFrom('credentials')
-    .select(['provider_code', 'base_url'])
-    .where('id', '=', credential_id)
-    .executeTakeFirstOrThrow()
-  return { repository, provider: { code: provider_code, baseUrl: base_url } }
+  const found = await findRow(trx, 'credentials', { id: credential_id }, ['provider_code', 'base_url'])
+  return { repository, provider: { code: found!.provider_code, baseUrl: found!.base_url } }
 }
 
 /** Every error at once. `source` is given when the input changes it. Pure. */

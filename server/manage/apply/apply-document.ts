@@ -1,6 +1,7 @@
 // The apply room: one document, `gantry.yaml`, describes a project of an organization, and applying it makes it so.
 // read-input parses it, stored-state loads what exists, plan compares the two, and apply-plan carries out the
 // difference through the rooms that own the resources.
+
 import { type ControlledTransaction, sql } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import { type Caller, loadGrants } from '#access/authorization/caller.ts'
@@ -15,6 +16,7 @@ import { presentHooks } from '#model/hooks/present-hook.ts'
 import type { TokenHook } from '#model/hooks/token-hooks.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { findRow } from '#platform/database/rows.ts'
 import type { Tables, TokenTargets } from '#platform/database/tables.ts'
 import { applyPlan, type SavedHook } from './apply-plan.ts'
 import { type CheckedAddresses, checkAddresses, type Guards } from './check-addresses.ts'
@@ -155,13 +157,8 @@ async function lockName(trx: Transaction, organization: string): Promise<void> {
  */
 async function lockScopes(trx: Transaction, organizationId: number, projectName: string): Promise<void> {
   await findOrganization(trx, organizationId, { lock: true })
-  const project = await trx
-    .selectFrom('projects')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('name', '=', projectName)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
+  const named = { organization_id: organizationId, name: projectName, deleted_at: null }
+  const project = await findRow(trx, 'projects', named, ['id'])
   if (project && (await findProject(trx, project.id, { lock: true })))
     await lockEnvironments(trx, 'project_id', project.id)
   await trx

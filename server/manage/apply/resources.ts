@@ -119,10 +119,7 @@ function listServer(path: string[], { pipelines, ...body }: ServerEntry): Desire
   return [resource('server', path, body), ...listPipelines(path, pipelines)]
 }
 
-function listApplication(
-  path: string[],
-  { pipelines, variables, ...body }: ApplicationEntry,
-): DesiredResource[] {
+function listApplication(path: string[], { pipelines, variables, ...body }: ApplicationEntry) {
   return [
     resource('application', path, body),
     ...entries(variables).map(([name, entry]) =>

@@ -11,6 +11,7 @@ import { loadSteps } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { findRow } from '#platform/database/rows.ts'
 import type { CredentialsTable, PipelinesTable, ServersTable, Tables } from '#platform/database/tables.ts'
 import {
   credentialPath,
@@ -90,13 +91,8 @@ export async function loadState(
       credential: row,
       openSecret: state.opener(row.secret, credentialAad(row.id)),
     })
-  const project = await db
-    .selectFrom('projects')
-    .select(['id', 'name', 'logo_url'])
-    .where('organization_id', '=', organization.id)
-    .where('name', '=', projectName)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst()
+  const named = { organization_id: organization.id, name: projectName, deleted_at: null }
+  const project = await findRow(db, 'projects', named, ['id', 'name', 'logo_url'])
   if (!project) return state
   const projectScope = { ...scope, project_id: project.id }
   state.add('project', project, { path: PROJECT, scope: projectScope }, pick(project, ['logo_url']))
@@ -106,11 +102,7 @@ export async function loadState(
   return state
 }
 
-async function loadEnvironments(
-  db: Database,
-  state: LoadedState,
-  scope: Scope & { project_id: number },
-): Promise<number[]> {
+async function loadEnvironments(db: Database, state: LoadedState, scope: Scope & { project_id: number }) {
   const rows = await db
     .selectFrom('environments')
     .select(['id', 'name', 'type', 'description', 'retention'])

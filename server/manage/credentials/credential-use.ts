@@ -3,8 +3,9 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { findRow } from '#platform/database/rows.ts'
 import type { CredentialsTable, ResourceType } from '#platform/database/tables.ts'
-import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { conflict, type HttpProblem, invalidAt, unknownAt } from '#platform/http/problems.ts'
 
 // Which servers, applications and outgoing hooks use a credential, and who may give it to them.
 
@@ -19,28 +20,17 @@ export async function authorizeUse(
   caller: Caller,
   organizationId: number,
   credentialId: number,
-  field = 'credential_id',
 ): Promise<{ kind: 'usable'; credential: UsableCredential } | HttpProblem> {
   const scope = { organization_id: organizationId }
-  const found = await trx
-    .selectFrom('credentials')
-    .select(['id', 'provider_code', 'base_url', 'auth_type', 'active'])
-    .where('id', '=', credentialId)
-    .where('organization_id', '=', organizationId)
-    .where('deleted_at', 'is', null)
-    .forShare()
-    .executeTakeFirst()
-  if (!found || !can(caller, 'credential:view', scope)) {
-    return {
-      kind: 'unknown',
-      errors: { [field]: ['does not exist in this organization, or is not visible to you'] },
-    }
-  }
-  if (!can(caller, 'credential:run', scope)) {
+  const named = { id: credentialId, organization_id: organizationId, deleted_at: null }
+  const columns = ['id', 'provider_code', 'base_url', 'auth_type', 'active'] as const
+  const found = await findRow(trx, 'credentials', named, columns, 'for share')
+  if (!found || !can(caller, 'credential:view', scope))
+    return unknownAt('credential_id', 'does not exist in this organization, or is not visible to you')
+  if (!can(caller, 'credential:run', scope))
     return { kind: 'forbidden', reason: 'You need the permission credential:run to use a credential.' }
-  }
   const { active, ...credential } = found
-  return active ? { kind: 'usable', credential } : { kind: 'invalid', errors: { [field]: ['is inactive'] } }
+  return active ? { kind: 'usable', credential } : invalidAt('credential_id', 'is inactive')
 }
 
 /** `pipeline_id`: of a hook. */

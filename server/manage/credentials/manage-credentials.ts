@@ -11,7 +11,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
-import { CHANGED_MEANWHILE, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { CHANGED_MEANWHILE, GONE, invalidAt } from '#platform/http/problems.ts'
 import { MASK } from '#platform/masking/masked.ts'
 import { checkUnused } from './credential-use.ts'
 import { normalizeCredential } from './normalize-credential.ts'
@@ -98,14 +98,9 @@ export async function removeCredential(trx: Transaction, request: Removal) {
 const NOT_SEALED_YET = Buffer.alloc(0)
 
 /** Locks the names of the organization's credentials until the transaction ends. */
-async function claimName(
-  trx: Transaction,
-  organizationId: number,
-  name: string,
-  id?: number,
-): Promise<HttpProblem | undefined> {
+async function claimName(trx: Transaction, organizationId: number, name: string, id?: number) {
   const lock = `names of credentials ${organizationId}`
   await sql`select pg_advisory_xact_lock(hashtextextended(${lock}, 0))`.execute(trx)
   if (!(await isNameTaken(trx, 'credentials', organizationId, name, id))) return undefined
-  return { kind: 'invalid', errors: { name: ['is taken by another credential of this organization'] } }
+  return invalidAt('name', 'is taken by another credential of this organization')
 }

@@ -70,11 +70,7 @@ export function normalizeCredential(
   return { kind: 'normalized', credential: { ...columns, secret: newSecret } }
 }
 
-function normalizeBaseUrl(
-  text: string | null,
-  code: CredentialProvider,
-  errors: ErrorsByField,
-): string | null {
+function normalizeBaseUrl(text: string | null, code: CredentialProvider, errors: ErrorsByField) {
   const problem = checkBaseUrl(text, code)
   if (problem) errors.base_url = [problem]
   return problem || text === null ? null : new URL(text).href.replace(/\/+$/, '')

@@ -10,7 +10,8 @@ import type { AddressGuard } from '#platform/addresses/guard.ts'
 import { shownTo } from '#platform/addresses/verdict.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { HttpProblem } from '#platform/http/problems.ts'
+import { findRow } from '#platform/database/rows.ts'
+import { type HttpProblem, invalidAt, unknownAt } from '#platform/http/problems.ts'
 import { type ProbeResult, probeToken } from './probe-token.ts'
 import { type CredentialRow, findCredential, openSecret } from './read-credentials.ts'
 import type { CredentialCheck, CredentialCheckBody } from './schemas.ts'
@@ -65,7 +66,7 @@ async function probe(
       allowRemote: async (remote) => deps.guard.check(remote.host!),
       withinMs: WITHIN_MS,
     })
-    if (probed.kind === 'unfit') return { kind: 'invalid', errors: { repository: [probed.message] } }
+    if (probed.kind === 'unfit') return invalidAt('repository', probed.message)
     if (probed.kind === 'closed') return failed(probed.message)
     const { references } = probed
     const found = references === 1 ? '1 branch or tag' : `${references} branches and tags`
@@ -113,21 +114,15 @@ async function findHost(
   if (serverId === undefined) return undefined
   const scope = await locate(db, 'server', serverId)
   if (!scope || scope.organization_id !== organization_id || !can(caller, 'server:view', scope)) {
-    return {
-      kind: 'unknown',
-      errors: { server_id: ['does not exist in this organization, or is not visible to you'] },
-    }
+    return unknownAt('server_id', 'does not exist in this organization, or is not visible to you')
   }
   if (!can(caller, 'server:run', scope)) {
     return { kind: 'forbidden', reason: 'You need the permission server:run for that server.' }
   }
-  const server = await db
-    .selectFrom('servers')
-    .select(['host', 'port', 'login_name', 'host_key', 'allow_loopback'])
-    .where('id', '=', serverId)
-    .executeTakeFirstOrThrow()
+  const columns = ['host', 'port', 'login_name', 'host_key', 'allow_loopback'] as const
+  const server = (await findRow(db, 'servers', { id: serverId }, columns))!
   if (server.host === null) {
-    return { kind: 'invalid', errors: { server_id: ['is a local server, which has no SSH login'] } }
+    return invalidAt('server_id', 'is a local server, which has no SSH login')
   }
   const { host_key: hostKey, login_name, port: serverPort } = server
   return {

@@ -16,7 +16,7 @@ import {
 } from '#model/hooks/token-use.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
-import type { HttpProblem } from '#platform/http/problems.ts'
+import { type HttpProblem, invalidAt } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import type { requestOf } from './hook-columns.ts'
 
@@ -35,7 +35,7 @@ export async function checkNamed(
   const use = await authorizeUse(trx, caller, organization_id, id)
   if (use.kind !== 'usable') return use
   const { auth_type } = use.credential
-  return auth_type === 'token' ? undefined : invalid('credential_id', 'has no token to send')
+  return auth_type === 'token' ? undefined : invalidAt('credential_id', 'has no token to send')
 }
 
 /** Whether the caller may send the tokens that the requests use, and to where they go. */
@@ -52,13 +52,13 @@ export async function checkTokens(
   if (!uses.application && !uses.credential) return undefined
   const { own, ofApplication } = await loadSubject(trx, pipelineId, named.id)
   if (mixesTokens(uses, named.id, ofApplication?.id ?? null))
-    return invalid(
+    return invalidAt(
       'settings',
       'uses the tokens of two credentials: application.source_provider.access_token and credential.access_token',
     )
   const owner = uses.credential && own ? own : ofApplication
   if (owner?.auth_type !== 'token')
-    return invalid(
+    return invalidAt(
       'settings',
       uses.credential
         ? `uses ${CREDENTIAL_TOKEN}, but neither the hook nor the application has a credential with a token`
@@ -94,7 +94,7 @@ export async function checkRepository(
   const host = ofApplication && { code: ofApplication.provider_code, baseUrl: ofApplication.base_url }
   const source = { repository, provider: host ?? null }
   const problem = repositoryProblem(preset, { provider, baseUrl, sshHosts }, source)
-  return problem === undefined ? undefined : invalid('settings.preset', problem)
+  return problem === undefined ? undefined : invalidAt('settings.preset', problem)
 }
 
 /** What the hook would send with the credential that it has once it is saved, or why it cannot have that preset. */
@@ -114,11 +114,6 @@ export async function expandRequest(
 }
 
 const NO_COMMITS = 'reports on commits: the pipeline must belong to an application'
-
-const invalid = (field: string, message: string): HttpProblem => ({
-  kind: 'invalid',
-  errors: { [field]: [message] },
-})
 
 /**
  * The repository that hooks of a pipeline report on, if it belongs to an application. `credential`: with that the hook

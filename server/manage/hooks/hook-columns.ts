@@ -81,10 +81,7 @@ export function requestOf(input: OutgoingHookChange, stored?: HookRow) {
   }
 }
 
-function targetUrlOf(
-  { settings, target_url }: OutgoingHookChange,
-  stored?: HookRow,
-): string | null | undefined {
+function targetUrlOf({ settings, target_url }: OutgoingHookChange, stored?: HookRow) {
   return settings?.requests?.create.target_url ?? target_url ?? stored?.target_url
 }
 

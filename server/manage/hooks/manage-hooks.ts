@@ -17,7 +17,7 @@ import type { IncomingHookBody, OutgoingHookBody } from '#model/hooks/schemas.ts
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { hashToken, newDeliverySecret, newHookSecret, newUrlToken } from '#platform/crypto/tokens.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { updateRow } from '#platform/database/rows.ts'
+import { findRow, updateRow } from '#platform/database/rows.ts'
 import type { HooksTable, HookType, TokenTargets } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import {
@@ -56,13 +56,14 @@ export type HookDeps = Requester & {
 
 export async function createHook(trx: Transaction, by: HookDeps, pipelineId: number, input: NewHook) {
   // Locked, so that two creations at once cannot both pass the limit.
-  const pipeline = await trx
-    .selectFrom('pipelines')
-    .select(['id', 'environment_id', 'operation'])
-    .where('id', '=', pipelineId)
-    .where('deleted_at', 'is', null)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
+  const columns = ['id', 'environment_id', 'operation'] as const
+  const pipeline = await findRow(
+    trx,
+    'pipelines',
+    { id: pipelineId, deleted_at: null },
+    columns,
+    'for no key update',
+  )
   if (!pipeline) return GONE
   const problem = (await checkHook(trx, by, input, pipeline)) ?? (await checkLimit(trx, pipelineId))
   if (problem) return problem
@@ -210,11 +211,7 @@ export async function auditHook(
     }
   }
   const { id, name, type, project_id } = (after ?? before)!
-  const { organization_id } = await trx
-    .selectFrom('projects')
-    .select('organization_id')
-    .where('id', '=', project_id)
-    .executeTakeFirstOrThrow()
+  const { organization_id } = (await findRow(trx, 'projects', { id: project_id }, ['organization_id']))!
   await recordAudit(trx, actor, {
     organizationId: organization_id,
     verb,

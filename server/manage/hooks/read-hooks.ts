@@ -3,15 +3,11 @@ import { type HookRow, hookSecretAad, selectHooks, urlTokenAad } from '#model/ho
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { anyContains } from '#platform/database/contains.ts'
+import { findRow } from '#platform/database/rows.ts'
 import type { HookType } from '#platform/database/tables.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
 
-export function findHook(
-  db: Database,
-  type: HookType,
-  id: string,
-  { lock = false } = {},
-): Promise<HookRow | undefined> {
+export function findHook(db: Database, type: HookType, id: string, { lock = false } = {}) {
   return selectHooks(db)
     .where('hooks.id', '=', id)
     .where('hooks.type', '=', type)
@@ -61,11 +57,7 @@ function namesAbove({ names }: NonNullable<HookFilters['search']>): string[] {
 
 /** Every secret of a hook as text, for code that must mask them elsewhere. */
 export async function loadHookSecrets(db: Database, box: SecretBox, hookId: string): Promise<string[]> {
-  const hook = await db
-    .selectFrom('hooks')
-    .select(['secret', 'previous_secret', 'url_token'])
-    .where('id', '=', hookId)
-    .executeTakeFirst()
+  const hook = await findRow(db, 'hooks', { id: hookId }, ['secret', 'previous_secret', 'url_token'])
   const sealed = [
     { value: hook?.secret, aad: hookSecretAad(hookId) },
     { value: hook?.previous_secret, aad: hookSecretAad(hookId) },

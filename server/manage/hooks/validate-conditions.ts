@@ -22,11 +22,7 @@ type Rules = {
   signatureHeader?: string
 }
 
-export function checkConditions(
-  conditions: readonly HookCondition[],
-  errors: FieldErrors,
-  rules: Rules,
-): void {
+export function checkConditions(conditions: readonly HookCondition[], errors: FieldErrors, rules: Rules) {
   const count = conditions.reduce((sum, { any_of }) => sum + (any_of?.length ?? 1), 0)
   if (count > MAX_CONDITIONS)
     errors.add(
@@ -93,11 +89,7 @@ export function isSecretHeader(header: string, signatureHeader: string): boolean
 }
 
 /** `operation` of the pipeline; null: not checked. */
-export function checkPathRules(
-  paths: readonly string[],
-  operation: string | null,
-  errors: FieldErrors,
-): void {
+export function checkPathRules(paths: readonly string[], operation: string | null, errors: FieldErrors) {
   if (paths.length > 0 && operation !== null && operation !== 'deploy')
     errors.add('trigger_when.paths', 'is for pipelines that deploy')
   paths.forEach((path, index) => {

@@ -88,11 +88,7 @@ export async function checkRequest(
 }
 
 /** Whether the receiver's address may be called at all. A name that cannot be resolved now passes: it may be later. */
-export async function checkReceiver(
-  guard: AddressGuard,
-  caller: Caller,
-  targetUrl: string,
-): Promise<ErrorsByField | undefined> {
+export async function checkReceiver(guard: AddressGuard, caller: Caller, targetUrl: string) {
   const host = URL.parse(targetUrl)?.hostname
   if (!host) return undefined
   const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, MAX_LOOKUP_MS, undefined).unref())

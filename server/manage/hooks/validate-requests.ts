@@ -8,11 +8,7 @@ const OF_ONE_REQUEST = ['request_headers', 'request_body', 'request_method'] as 
 type Stored = Partial<Pick<HookRow, 'settings' | 'target_url'>>
 
 /** Which fields of an outgoing hook's request go together. Pure. */
-export function checkRequests(
-  input: OutgoingHookChange,
-  stored: Stored | undefined,
-  errors: FieldErrors,
-): void {
+export function checkRequests(input: OutgoingHookChange, stored: Stored | undefined, errors: FieldErrors) {
   const { capture = [], requests, preset } = input.settings ?? {}
   if (preset) {
     checkAlone(input, stored, errors)

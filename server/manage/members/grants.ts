@@ -9,6 +9,7 @@ import {
 import { lockEnvironmentScope, lockProject } from '#model/inventory/lock-scope.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { findRow } from '#platform/database/rows.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
 import type { GrantInput } from './schemas.ts'
 
@@ -119,12 +120,8 @@ export async function resolveGrants(
 
 async function resolveRole(trx: Transaction, organizationId: number, { role, role_id }: GrantInput) {
   if (role !== undefined) return { built_in_role: role, role_id: null, permissions: ROLE_PERMISSIONS[role] }
-  const custom = await trx
-    .selectFrom('roles')
-    .select(['id', 'permissions'])
-    .where('id', '=', role_id!)
-    .where('organization_id', '=', organizationId)
-    .executeTakeFirst()
+  const named = { id: role_id!, organization_id: organizationId }
+  const custom = await findRow(trx, 'roles', named, ['id', 'permissions'])
   return custom && { built_in_role: null, role_id: custom.id, permissions: new Set(custom.permissions) }
 }
 

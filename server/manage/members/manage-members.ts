@@ -1,7 +1,7 @@
 import { type Actor, type Change, type Removal, recordAudit } from '#access/audit/record.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { NOW } from '#platform/database/rows.ts'
+import { findRow, NOW } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
 import {
@@ -63,12 +63,7 @@ export async function removeMember(trx: Transaction, request: Removal) {
 
 async function lockMember(trx: Transaction, organizationId: number, userId: number) {
   if (!(await lockMembers(trx, organizationId))) return undefined
-  const account = await trx
-    .selectFrom('users')
-    .select('email')
-    .where('id', '=', userId)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
+  const account = await findRow(trx, 'users', { id: userId }, ['email'], 'for no key update')
   const held = await loadGrants(trx, userId, organizationId)
   return account && held.length > 0 ? { organizationId, userId, email: account.email, held } : undefined
 }

@@ -8,7 +8,7 @@ import { insertRow, rowVersion, updateRow } from '#platform/database/rows.ts'
 import type { RolesTable } from '#platform/database/tables.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { Page } from '#platform/http/pagination.ts'
-import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { CHANGED_MEANWHILE, conflict, GONE, type HttpProblem, invalidAt } from '#platform/http/problems.ts'
 import { readPage } from '#platform/http/read-page.ts'
 import { checkAuthority, loadGrants, lockMembers } from './grants.ts'
 import type { RoleBody, RoleChange } from './schemas.ts'
@@ -95,7 +95,7 @@ async function checkRole(
   const problem = checkAuthority(await loadGrants(trx, caller.id, organization_id), [everywhere])
   if (problem) return problem
   if ((BUILT_IN_ROLES as readonly string[]).includes(name.trim().toLowerCase()))
-    return { kind: 'invalid', errors: { name: ['is the name of a built-in role'] } }
+    return invalidAt('name', 'is the name of a built-in role')
   const other = await trx
     .selectFrom('roles')
     .select('id')
@@ -103,5 +103,5 @@ async function checkRole(
     .where('name', '=', name)
     .where('id', '<>', stored.id)
     .executeTakeFirst()
-  return other && { kind: 'invalid', errors: { name: ['is already taken by another role'] } }
+  return other && invalidAt('name', 'is already taken by another role')
 }

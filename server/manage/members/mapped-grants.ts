@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import { type BuiltInRole, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
 import type { Transaction } from '#platform/database/connect.ts'
+import { findRow } from '#platform/database/rows.ts'
 import type { MappedRole } from '#platform/oidc-settings.ts'
 import { type HeldGrant, isOwner, isSameGrant, loadGrants, lockMembers, type NewGrant } from './grants.ts'
 import { checkLastOwner, passOwnership, storeGrants } from './manage-members.ts'
@@ -52,21 +53,14 @@ async function replaceInOrganization(
 
   const after = [...held.filter((grant) => !removed.includes(grant)), ...added]
   const verb = held.length === 0 ? 'created' : after.length === 0 ? 'removed' : 'changed'
-  const { email } = await trx
-    .selectFrom('users')
-    .select('email')
-    .where('id', '=', userId)
-    .executeTakeFirstOrThrow()
+  const { email } = (await findRow(trx, 'users', { id: userId }, ['email']))!
   const member = { organizationId, userId, email }
   await storeGrants(trx, actor, member, verb, { held, removed, added, after, source: 'oidc' })
   await passOwnership(trx, organizationId)
 }
 
 /** Ids by `url_slug`. */
-async function findOrganizations(
-  trx: Transaction,
-  roles: readonly MappedRole[],
-): Promise<Map<string, number>> {
+async function findOrganizations(trx: Transaction, roles: readonly MappedRole[]) {
   const rows = await trx
     .selectFrom('organizations')
     .select(['id', 'url_slug'])
@@ -103,12 +97,7 @@ async function resolveRole(
     const built_in_role = role as BuiltInRole
     return { ...scope, built_in_role, role_id: null, permissions: ROLE_PERMISSIONS[built_in_role] }
   }
-  const custom = await trx
-    .selectFrom('roles')
-    .select(['id', 'permissions'])
-    .where('organization_id', '=', organization_id)
-    .where('name', '=', role)
-    .executeTakeFirst()
+  const custom = await findRow(trx, 'roles', { organization_id, name: role }, ['id', 'permissions'])
   if (!custom) return 'role'
   return { ...scope, built_in_role: null, role_id: custom.id, permissions: new Set(custom.permissions) }
 }

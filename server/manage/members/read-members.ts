@@ -31,11 +31,7 @@ export async function listMembers(
   return { rows: await loadMembers(db, organizationId, shown), extent: { total: ids.length, hasMore } }
 }
 
-export async function findMember(
-  db: Database,
-  organizationId: number,
-  userId: number,
-): Promise<MemberRow | undefined> {
+export async function findMember(db: Database, organizationId: number, userId: number) {
   return (await loadMembers(db, organizationId, [userId]))[0]
 }
 

@@ -1,11 +1,34 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { operation } from '#access/accounts/session-routes.ts'
 import type { AccountDeps } from '#access/accounts/sessions.ts'
+import { clientOf, presentSignedIn, signedInSchema } from '#access/accounts/start-session.ts'
+import { publicly, publiclyOrSignedIn } from '#access/authorization/enforce.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
-import { invitationRoutes } from './invitation-routes.ts'
+import { ApiError } from '#platform/http/errors.ts'
+import { unwrap } from '#platform/http/problems.ts'
+import * as t from '#platform/http/schemas.ts'
+import { acceptInvitation, readInvitation } from './claim-invitation.ts'
+import {
+  createInvitation,
+  type InvitationRow,
+  listInvitations,
+  removeInvitation,
+} from './manage-invitations.ts'
 import { changeMember, removeMember } from './manage-members.ts'
 import { changeRole, createRole, findRole, listRoles, type RoleRow, removeRole } from './manage-roles.ts'
 import { findMember, listMembers, type MemberRow } from './read-members.ts'
-import { memberChange, memberSchema, roleBody, roleChange, roleSchema } from './schemas.ts'
+import {
+  acceptInvitationBody,
+  invitationBody,
+  invitationSchema,
+  memberChange,
+  memberSchema,
+  readInvitationBody,
+  roleBody,
+  roleChange,
+  roleSchema,
+  shownInvitationSchema,
+} from './schemas.ts'
 
 export const memberRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, deps) => {
   const { db } = deps
@@ -80,4 +103,66 @@ export const memberRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, 
     errors: [409],
     run: removeRole,
   })
+}
+
+export const invitationRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, deps) => {
+  const { db, lifetimes, baseUrl } = deps
+  const invitations = resourceRoutes(app, deps, {
+    tag: 'Members',
+    name: 'invitation',
+    permission: 'member',
+    record: invitationSchema,
+    present: (_, rows: readonly InvitationRow[], { token }: { token?: string } = {}) =>
+      rows.map(({ row_version, is_expired, ...invitation }) => ({
+        ...invitation,
+        // In the fragment, which browsers do not send: it is in no log of a server or proxy.
+        url: token === undefined ? null : `${baseUrl()}/app/invitation#${token}`,
+      })),
+  })
+
+  invitations.list('/organizations/:id/invitations', {
+    description: 'Pending invitations, expired ones included; the newest first.',
+    find: ({ id }, name, page) => listInvitations(db, id, name, page),
+  })
+
+  invitations.create('/organizations/:id/invitations', {
+    description:
+      'Offers a role on the organization, or on one of its projects or environments, to an address. Pass on `url`: it works once, for seven days, as long as you could still grant the role. A new user sets a password with it; the holder of an existing account accepts while signed in. You can only offer permissions that you have yourself. Replaces an earlier invitation of the same address, and returns 409 for a member.',
+    body: invitationBody,
+    errors: [409],
+    run: createInvitation,
+  })
+
+  invitations.remove('/organizations/:id/invitations/:invitation_id', {
+    description: 'Its link stops working.',
+    run: removeInvitation,
+  })
+
+  app.post(
+    '/users/read-invitation',
+    operation(publicly, 'readInvitation', 'Read an invitation', {
+      description: 'What the link of an invitation leads to. A link that does not work is 422 at `token`.',
+      body: readInvitationBody,
+      response: { 200: t.ref(shownInvitationSchema), ...t.errorResponses(400, 422) },
+    }),
+    async (request) => unwrap(await readInvitation(db, request.body.token)).invitation,
+  )
+
+  app.post(
+    '/users/accept-invitation',
+    operation(publiclyOrSignedIn, 'acceptInvitation', 'Accept an invitation', {
+      description:
+        'Works once. An address without an account gets one, with this password, and is signed in. If the address has an account, you must be signed in to it: otherwise the answer is 401, or 403 if you are signed in with a different account, and the link stays usable. A link that does not work is 422 at `token`.',
+      body: acceptInvitationBody,
+      response: { 200: t.ref(signedInSchema), ...t.errorResponses(400, 401, 403, 422) },
+    }),
+    async (request, reply) => {
+      const client = clientOf(request, baseUrl())
+      const outcome = await acceptInvitation(db, request.body, request.caller, client, lifetimes)
+      if (outcome.kind === 'sign-in-required')
+        throw new ApiError('unauthenticated', `Sign in as ${outcome.email} to accept this invitation.`)
+      const { userId, session } = unwrap(outcome)
+      return presentSignedIn(reply, deps, userId, session)
+    },
+  )
 }

@@ -13,11 +13,7 @@ import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 export type LockedEnvironment = { id: number; name: string; project_id: number; organization_id: number }
 
 /** One, or those of a project, in the order of their ids: nothing is added to them meanwhile. */
-export function lockEnvironments(
-  trx: Transaction,
-  column: 'id' | 'project_id',
-  id: number,
-): Promise<LockedEnvironment[]> {
+export function lockEnvironments(trx: Transaction, column: 'id' | 'project_id', id: number) {
   return trx
     .selectFrom('environments')
     .innerJoin('projects', 'projects.id', 'environments.project_id')
@@ -61,10 +57,7 @@ export async function checkRemoval(
 }
 
 /** A run that starts at the same moment is not counted, and completes: what it needs is still there. */
-export async function checkUnfinished(
-  trx: Transaction,
-  environments: readonly { id: number }[],
-): Promise<HttpProblem | undefined> {
+export async function checkUnfinished(trx: Transaction, environments: readonly { id: number }[]) {
   const { unfinished } = await trx
     .selectFrom('pipelines')
     .innerJoin('actions', 'actions.pipeline_id', 'pipelines.id')

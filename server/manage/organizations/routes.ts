@@ -10,7 +10,12 @@ import {
   findEnvironment,
   removeEnvironment,
 } from './manage-environments.ts'
-import { changeOrganization, createOrganization, findOrganization } from './manage-organizations.ts'
+import {
+  changeOrganization,
+  createOrganization,
+  findOrganization,
+  removeOrganization,
+} from './manage-organizations.ts'
 import { changeProject, createProject, findProject, removeProject } from './manage-projects.ts'
 import {
   listEnvironments,
@@ -21,7 +26,6 @@ import {
   presentProjects,
   type Rows,
 } from './read-tree.ts'
-import { removeOrganization } from './remove-organization.ts'
 import {
   cascadeQuery,
   environmentBody,

@@ -38,11 +38,7 @@ export async function syncHealthSteps(
   for (const { id, check } of rows) await syncHealthStep(trx, id, check)
 }
 
-async function syncHealthStep(
-  trx: Transaction,
-  pipelineId: number,
-  check: HealthCheck | null,
-): Promise<void> {
+async function syncHealthStep(trx: Transaction, pipelineId: number, check: HealthCheck | null) {
   const steps = await loadSteps(trx, [pipelineId])
   const stored = steps.find(isHealthStep)
   if (isDeepStrictEqual(stored?.health_check ?? null, check)) return

@@ -12,7 +12,7 @@ import { wholeRollout } from '#model/pipelines/rollout.ts'
 import type { PipelineBody, PipelineChange } from '#model/pipelines/schemas.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
-import { conflict, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import { conflict, GONE, type HttpProblem, invalidAt } from '#platform/http/problems.ts'
 import { checkHealthStepFits, syncHealthSteps } from './health-step.ts'
 import { findPipeline, type PipelineRow } from './read-pipelines.ts'
 import { checkRunAfter, storeRunAfter } from './run-after.ts'
@@ -109,22 +109,19 @@ function isOtherRunAfter(run_after: readonly number[] | undefined, stored: Pipel
 }
 
 /** It is asked on the servers: what it asks is as much what runs there as a step is. */
-function isOtherHealthCheck(
-  check: ReturnType<typeof healthCheckColumn>,
-  { health_check }: PipelineRow,
-): boolean {
+function isOtherHealthCheck(check: ReturnType<typeof healthCheckColumn>, { health_check }: PipelineRow) {
   if (check.kind === 'invalid' || check.value === undefined) return false
   return !isDeepStrictEqual(check.value && JSON.parse(check.value), health_check)
 }
 
 function checkHealthCheck(operation: string, check: object | null | undefined): HttpProblem | undefined {
   if (operation === 'deploy' || check == null) return undefined
-  return { kind: 'invalid', errors: { health_check: ['is only for pipelines that deploy; set it to null'] } }
+  return invalidAt('health_check', 'is only for pipelines that deploy; set it to null')
 }
 
 function checkOperation(operation: string, { type }: ResourceName): HttpProblem | undefined {
   if (operation !== 'deploy' || type === 'application') return undefined
-  return { kind: 'invalid', errors: { operation: ['deploy is only for pipelines of applications'] } }
+  return invalidAt('operation', 'deploy is only for pipelines of applications')
 }
 
 /** Runs and hooks have the operation of their pipeline: once there are any, it is fixed. */
@@ -168,5 +165,5 @@ function rolloutColumn(rollout: PipelineBody['rollout']): string | null | undefi
 
 function checkFailure(rollout: PipelineBody['rollout'], onFailure: string): HttpProblem | undefined {
   if (rollout?.on_failure !== 'revert_all' || onFailure === 'revert') return undefined
-  return { kind: 'invalid', errors: { 'rollout.on_failure': ['revert_all needs on_failure: revert'] } }
+  return invalidAt('rollout.on_failure', 'revert_all needs on_failure: revert')
 }

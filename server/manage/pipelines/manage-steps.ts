@@ -8,7 +8,15 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import type { Page } from '#platform/http/pagination.ts'
-import { CHANGED_MEANWHILE, conflict, FieldErrors, GONE, type HttpProblem } from '#platform/http/problems.ts'
+import {
+  CHANGED_MEANWHILE,
+  conflict,
+  FieldErrors,
+  GONE,
+  type HttpProblem,
+  invalidAt,
+  unknownAt,
+} from '#platform/http/problems.ts'
 import { isHealthStep } from './health-step.ts'
 import { resourceOf } from './manage-pipelines.ts'
 import { findPipeline, type PipelineRow } from './read-pipelines.ts'
@@ -140,23 +148,19 @@ async function lockStep(
 /** Stands for a step that has no id yet. */
 const NEW = 0
 
-function checkAfter(
-  steps: readonly StepRow[],
-  moved: { stepKey: number; name: string },
-  after: After,
-): HttpProblem | undefined {
+function checkAfter(steps: readonly StepRow[], moved: { stepKey: number; name: string }, after: After) {
   const isHealthCheck = steps.some(
     (step) => isHealthStep(step) && (step.stepKey === after || step.name === after),
   )
-  if (isHealthCheck) return { kind: 'invalid', errors: { trigger_after: [AFTER_HEALTH_CHECK] } }
+  if (isHealthCheck) return invalidAt('trigger_after', AFTER_HEALTH_CHECK)
   const { kind } = moveStep<{ stepKey: number; name: string }>(steps, moved, after)
   switch (kind) {
     case 'placed':
       return undefined
     case 'unknown':
-      return { kind: 'unknown', errors: { trigger_after: ['is not a step of this pipeline'] } }
+      return unknownAt('trigger_after', 'is not a step of this pipeline')
     case 'after-itself':
-      return { kind: 'invalid', errors: { trigger_after: ['must be another step'] } }
+      return invalidAt('trigger_after', 'must be another step')
   }
 }
 

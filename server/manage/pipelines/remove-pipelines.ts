@@ -78,10 +78,7 @@ export function checkDependents(
 }
 
 /** `which` is a condition on `a`, the actions. */
-export async function checkUnfinished(
-  trx: Transaction,
-  which: RawBuilder<unknown>,
-): Promise<HttpProblem | undefined> {
+export async function checkUnfinished(trx: Transaction, which: RawBuilder<unknown>) {
   const { rows } = await sql<{ unfinished: number }>`
     select count(*) as unfinished from actions a
     where ${which} and a.status in ('pending', 'waiting', 'queued', 'in-progress')`.execute(trx)

@@ -3,7 +3,7 @@ import { can } from '#access/authorization/permissions.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
+import { FieldErrors, type HttpProblem, invalidAt } from '#platform/http/problems.ts'
 
 /** `id` is null for a new pipeline: nothing can run after it yet. */
 type Follower = { id: number | null; name: string }
@@ -36,12 +36,8 @@ export async function checkRunAfter(
   const cycle = findCycle(await loadRunAfter(trx, scope.environment_id), follower.id, wanted)
   if (!cycle) return undefined
   const names = cycle.map((id) => (id === follower.id ? follower.name : known.get(id)!.name))
-  return {
-    kind: 'invalid',
-    errors: {
-      run_after: [`creates a cycle in which each pipeline runs after the next: ${names.join(' → ')}`],
-    },
-  }
+  const message = `creates a cycle in which each pipeline runs after the next: ${names.join(' → ')}`
+  return invalidAt('run_after', message)
 }
 
 async function loadRunAfter(trx: Transaction, environmentId: number): Promise<Map<number, number[]>> {

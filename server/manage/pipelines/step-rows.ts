@@ -14,12 +14,7 @@ export function freePosition(steps: readonly StepRow[]): number {
 }
 
 /** The database checks that positions are unique when the transaction ends. */
-export async function storeOrder(
-  trx: Transaction,
-  pipelineId: number,
-  moved: number,
-  after: After,
-): Promise<void> {
+export async function storeOrder(trx: Transaction, pipelineId: number, moved: number, after: After) {
   const steps = await loadSteps(trx, [pipelineId])
   const placed = moveStep(steps, steps.find((step) => step.stepKey === moved)!, after)
   if (placed.kind !== 'placed') throw new Error('the position of a step was not checked')

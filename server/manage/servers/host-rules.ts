@@ -6,10 +6,7 @@ import type { ServerColumns } from './normalize-server.ts'
 const MAX_LOOKUP_MS = 3_000
 
 /** Resolves a host, which takes too long for a transaction. Undefined: nothing to check, or no answer in time. */
-export async function checkHost(
-  guard: SshGuard,
-  host: string | null | undefined,
-): Promise<SshVerdict | undefined> {
+export async function checkHost(guard: SshGuard, host: string | null | undefined) {
   if (host == null) return undefined
   const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, MAX_LOOKUP_MS, undefined).unref())
   return Promise.race([guard.check(host), timeout])

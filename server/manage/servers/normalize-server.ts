@@ -62,11 +62,7 @@ export function usesKeyAnew(columns: ServerColumns, stored: ServerColumns | unde
   )
 }
 
-function normalizeSsh(
-  input: ServerChange,
-  stored: ServerColumns | undefined,
-  errors: ErrorsByField,
-): SshColumns {
+function normalizeSsh(input: ServerChange, stored: ServerColumns | undefined, errors: ErrorsByField) {
   const wanted: SshColumns = { ...NO_SSH, ...stored, ...input }
   const { host, login_name, credential_id } = wanted
   const port = wanted.port ?? DEFAULT_PORT

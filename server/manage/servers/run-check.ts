@@ -149,13 +149,7 @@ async function isThisMachine(
 }
 
 /** Only if no key is pinned yet, and the server still has the address that presented this one. */
-function pinHostKey(
-  db: Database,
-  actor: Actor,
-  organizationId: number,
-  seen: ServerRow,
-  hostKey: string,
-): Promise<boolean> {
+function pinHostKey(db: Database, actor: Actor, organizationId: number, seen: ServerRow, hostKey: string) {
   return db.transaction().execute(async (trx) => {
     const server = await findServer(trx, seen.id, { lock: true })
     if (!server || server.host !== seen.host || server.port !== seen.port) return false

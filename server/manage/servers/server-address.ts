@@ -2,6 +2,7 @@ import type { ServerAddress } from '#adapters/executors/connect.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { findRow } from '#platform/database/rows.ts'
 import type { ServerRow } from './read-servers.ts'
 
 type Deps = { db: Database; box: SecretBox }
@@ -26,11 +27,7 @@ async function loadKey(
   const credential =
     credential_id === null
       ? undefined
-      : await db
-          .selectFrom('credentials')
-          .select(['id', 'secret', 'active'])
-          .where('id', '=', credential_id)
-          .executeTakeFirst()
+      : await findRow(db, 'credentials', { id: credential_id }, ['id', 'secret', 'active'])
   if (!credential?.secret) return { privateKey: null }
   if (!credential.active) return { message: `the SSH credential of ${name} is disabled` }
   try {

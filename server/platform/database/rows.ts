@@ -1,5 +1,5 @@
-import { type InsertObject, type SelectQueryBuilder, sql, type UpdateObject } from 'kysely'
-import type { Transaction } from './connect.ts'
+import { type InsertObject, type Selectable, type SelectQueryBuilder, sql, type UpdateObject } from 'kysely'
+import type { Database, Transaction } from './connect.ts'
 import type { Dated } from './tables/columns.ts'
 import type { Tables } from './tables.ts'
 
@@ -30,14 +30,37 @@ export function findById<Joined extends Tables, Table extends keyof Joined, Row>
     .executeTakeFirst()
 }
 
+/** The row with these values, if there is one; null means `is null`. `lock`: until the transaction ends. */
+export async function findRow<
+  Table extends keyof Tables & string,
+  Column extends keyof Selectable<Tables[Table]> & string,
+>(
+  db: Database,
+  table: Table,
+  values: Partial<Selectable<Tables[Table]>>,
+  columns: readonly Column[],
+  lock?: 'for share' | 'for no key update',
+) {
+  const conditions = Object.entries(values).map(([name, value]) =>
+    value === null ? sql`${sql.ref(name)} is null` : sql`${sql.ref(name)} = ${value}`,
+  )
+  const { rows } = await sql<Pick<Selectable<Tables[Table]>, Column>>`
+    select ${sql.join(columns.map((name) => sql.ref(name)))} from ${sql.table(table)}
+    where ${sql.join(conditions, sql` and `)} ${sql.raw(lock ?? '')}`.execute(db)
+  return rows[0]
+}
+
 /** Undefined columns take their default. */
 export async function insertRow<Table extends Exclude<ResourceTable, 'hooks'>>(
   trx: Transaction,
   table: Table,
   columns: InsertObject<Tables, Table>,
 ): Promise<number> {
-  const insert = trx.insertInto(table as 'roles').values(columns as never)
-  return (await insert.returning('id').executeTakeFirstOrThrow()).id
+  const given = givenIn(columns)
+  const { rows } = await sql<{ id: number }>`
+    insert into ${sql.table(table)} (${sql.join(given.map(([name]) => sql.ref(name)))})
+    values (${sql.join(given.map(([, value]) => value))}) returning id`.execute(trx)
+  return rows[0]!.id
 }
 
 /** Undefined columns stay. Without any, the row still gets a new version. */
@@ -47,10 +70,11 @@ export async function updateRow<Table extends ResourceTable>(
   id: number | string,
   columns: UpdateObject<Tables, Table> = {},
 ): Promise<void> {
-  const set = { ...columns, updated_at: NOW } as never
-  await trx
-    .updateTable(table as 'roles')
-    .set(set)
-    .where('id', '=', id as never)
-    .execute()
+  const given = givenIn({ ...columns, updated_at: NOW })
+  const set = sql.join(given.map(([name, value]) => sql`${sql.ref(name)} = ${value}`))
+  await sql`update ${sql.table(table)} set ${set} where id = ${id}`.execute(trx)
+}
+
+function givenIn(columns: object): [string, unknown][] {
+  return Object.entries(columns).filter(([, value]) => value !== undefined)
 }

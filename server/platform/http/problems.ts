@@ -58,6 +58,14 @@ export class FieldErrors {
   }
 }
 
+/** One field is wrong; `unknownAt`: it names nothing that the caller can see and use here. */
+export function invalidAt(field: string, message: string): HttpProblem {
+  return { kind: 'invalid', errors: { [field]: [message] } }
+}
+export function unknownAt(field: string, message: string): HttpProblem {
+  return { kind: 'unknown', errors: { [field]: [message] } }
+}
+
 export function conflict(reason: string, errors?: ErrorsByField): HttpProblem {
   return { kind: 'conflict', reason, errors }
 }
