@@ -131,15 +131,10 @@ const KEEPS =
 export function resourceRoutes<Row, Shown extends t.TSchema, Result extends object = object>(
   app: { route: (route: RouteOptions) => unknown },
   { db, baseUrl }: ResourceDeps,
-  {
-    tag,
-    name,
-    permission = name as PermissionResource,
-    isPart,
-    record,
-    present,
-  }: Resource<Row, Shown, Result>,
+  resource: Resource<Row, Shown, Result>,
 ) {
+  const { tag, name, isPart, record, present } = resource
+  const { permission = name as PermissionResource } = resource
   const idOf = (verb: string) => verb + name.replace(/(?:^| )(\w)/g, (_, letter) => letter.toUpperCase())
   const one = withArticle(name)
   const shown = t.ref(record)
@@ -155,13 +150,7 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
     method: Method,
     url: string,
     operation: Operation,
-    schema: {
-      operationId: string
-      summary: string
-      body?: t.TSchema
-      querystring?: t.TSchema
-      response: object
-    },
+    schema: FastifySchema & { operationId: string; summary: string; response: object },
     handler: (call: Incoming, reply: FastifyReply, request: FastifyRequest) => unknown,
     config: Pick<FastifyContextConfig, 'bodyOptional' | 'exactNumbersAt' | 'compress'> = {},
   ) {
@@ -310,14 +299,10 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
 }
 
 /** As the declared schemas have validated it: `never` fits the types that each route derives from them. */
-type Incoming = Context & {
-  parentId: number
+type Incoming = Omit<Call<string>, 'id' | 'body'> & {
   id: never
   body: never
   query: { page?: number; per_page?: number; 'filter[name]'?: string }
-  ifMatch: string | undefined
-  cascade: boolean
-  stopHooks: boolean
 }
 
 function callOf(request: FastifyRequest): Incoming {

@@ -86,16 +86,9 @@ async function hasOtherAdministrator(trx: Transaction, id: number): Promise<bool
 
 const LIFE = sql<string>`now() + interval '1 hour'`
 
-export type ResetLink = { kind: 'done'; url: string; expires_at: string }
-
 /** Creates the only link that works, and signs the user out everywhere: the account may be in wrong hands. */
-export async function createPasswordReset(
-  db: Database,
-  userId: number,
-  actor: Actor,
-  baseUrl: string,
-): Promise<ResetLink | HttpProblem> {
-  return db.transaction().execute(async (trx): Promise<ResetLink | HttpProblem> => {
+export async function createPasswordReset(db: Database, userId: number, actor: Actor, baseUrl: string) {
+  return db.transaction().execute(async (trx) => {
     const user = await lockUser(trx, userId)
     if (!user) return GONE
     if (!user.active) return conflict('This account is deactivated: activate it first.')
@@ -108,7 +101,7 @@ export async function createPasswordReset(
       .executeTakeFirstOrThrow()
     await revokeEverything(trx, userId)
     await recordAccount(trx, actor, 'password_reset_created', user)
-    return { kind: 'done', url: `${baseUrl}/app/reset-password#${token}`, expires_at }
+    return { kind: 'done' as const, url: `${baseUrl}/app/reset-password#${token}`, expires_at }
   })
 }
 

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { actorOf } from '#access/audit/actor.ts'
-import { callerOf, isByCookie, signedIn } from '#access/authorization/enforce.ts'
-import { writeSessionCookie } from '#access/authorization/session-cookie.ts'
+import { callerOf, isByCookie, signedIn, withTokens } from '#access/authorization/enforce.ts'
 import { invalid, notFound } from '#platform/http/errors.ts'
 import { readIfMatch } from '#platform/http/if-match.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
@@ -11,8 +10,11 @@ import { tooManyAttempts } from './login.ts'
 import { endAllSessions, endSession, listSessions } from './manage-sessions.ts'
 import { changePassword, changeProfile } from './own-account.ts'
 import { ownPermissionsSchema, permissionsByScope } from './own-permissions.ts'
+import { issuedPersonalToken, personalToken, personalTokenInput } from './personal-token-schema.ts'
+import { createPersonalToken, listPersonalTokens, revokePersonalToken } from './personal-tokens.ts'
 import { operation } from './session-routes.ts'
 import type { AccountDeps } from './sessions.ts'
+import { clearSessionCookie } from './start-session.ts'
 import { currentPassword, newPassword, userSchema } from './user-schema.ts'
 
 const profileChange = t.Exactly({
@@ -120,8 +122,7 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (a
     async (request, reply) => {
       const ended = await endSession(db, callerOf(request), request.params.id, actorOf(request))
       if (!ended) throw notFound()
-      if (ended.wasCurrent && isByCookie(request))
-        reply.removeHeader('set-cookie').header('set-cookie', writeSessionCookie(null, baseUrl()))
+      if (ended.wasCurrent && isByCookie(request)) clearSessionCookie(reply, baseUrl())
       return reply.code(204).send(null)
     },
   )
@@ -134,8 +135,66 @@ export const ownAccountRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (a
     }),
     async (request, reply) => {
       await endAllSessions(db, callerOf(request), actorOf(request))
-      if (isByCookie(request))
-        reply.removeHeader('set-cookie').header('set-cookie', writeSessionCookie(null, baseUrl()))
+      if (isByCookie(request)) clearSessionCookie(reply, baseUrl())
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+/** A token with limits must not create one without. */
+const access = withTokens('unlimited', signedIn)
+
+export const personalTokenRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async (app, { db, baseUrl }) => {
+  app.get(
+    '/users/personal-access-tokens',
+    operation(access, 'listPersonalAccessTokens', 'List personal access tokens', {
+      description: 'Your own, without the tokens themselves.',
+      querystring: t.Exactly(pageQuery),
+      response: {
+        200: t.List(t.Exactly(personalToken, { title: 'PersonalAccessToken' })),
+        ...t.errorResponses(401, 422),
+      },
+    }),
+    async (request, reply) => {
+      const page = pageOf(request.query)
+      const { rows, extent } = await listPersonalTokens(db, callerOf(request).id, page)
+      describePage(request, reply, baseUrl(), page, extent)
+      return rows
+    },
+  )
+
+  app.post(
+    '/users/personal-access-tokens',
+    operation(access, 'createPersonalAccessToken', 'Create a personal access token', {
+      description:
+        '`token` is returned only in this response. It starts with `gty_pat_` and ends with a checksum of its random part, by which scanners recognize it.',
+      body: personalTokenInput,
+      response: {
+        201: t.Exactly(issuedPersonalToken, { title: 'PersonalAccessTokenWithToken' }),
+        ...t.errorResponses(400, 401, 422),
+      },
+    }),
+    async (request, reply) => {
+      const outcome = await db
+        .transaction()
+        .execute((trx) => createPersonalToken(trx, callerOf(request), actorOf(request), request.body))
+      return reply.code(201).send(unwrap(outcome).row)
+    },
+  )
+
+  app.delete(
+    '/users/personal-access-tokens/:id',
+    operation(access, 'revokePersonalAccessToken', 'Revoke a personal access token', {
+      description: 'Requests with it are rejected from now on.',
+      params: t.Exactly({ id: t.Id }),
+      response: { 204: t.Null(), ...t.errorResponses(401, 404, 422) },
+    }),
+    async (request, reply) => {
+      const { id } = callerOf(request)
+      const isRevoked = await db
+        .transaction()
+        .execute((trx) => revokePersonalToken(trx, id, actorOf(request), request.params.id))
+      if (!isRevoked) throw notFound()
       return reply.code(204).send(null)
     },
   )

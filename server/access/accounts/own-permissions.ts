@@ -15,21 +15,17 @@ export type OwnPermissions = t.Static<typeof ownPermissionsSchema>
 /** One entry for each scope that has grants, wider scopes first. */
 export function permissionsByScope(grants: readonly Grant[]): OwnPermissions[] {
   const scopes = Map.groupBy(grants, (grant) => orderOf(grant).join())
-  return [...scopes.values()]
-    .map((held) => {
-      const { organization_id, project_id, environment_id } = held[0]!
-      const permissions = PERMISSIONS.filter((permission) =>
-        held.some((grant) => grant.permissions.has(permission)),
-      )
-      return { organization_id, project_id, environment_id, permissions }
-    })
-    .sort((a, b) => compare(orderOf(a), orderOf(b)))
+  const merged = [...scopes.values()].map((held) => {
+    const { organization_id, project_id, environment_id } = held[0]!
+    const isHeld = (permission: Permission) => held.some((grant) => grant.permissions.has(permission))
+    return { organization_id, project_id, environment_id, permissions: PERMISSIONS.filter(isHeld) }
+  })
+  return merged.sort((a, b) => {
+    const other = orderOf(b)
+    return orderOf(a).reduce((found, id, index) => found || id - other[index]!, 0)
+  })
 }
 
 function orderOf({ organization_id, project_id, environment_id }: Omit<Grant, 'permissions'>) {
   return [organization_id, project_id ?? 0, environment_id ?? 0]
-}
-
-function compare(a: number[], b: number[]): number {
-  return a.map((id, index) => id - b[index]!).find((difference) => difference !== 0) ?? 0
 }

@@ -44,10 +44,8 @@ export const issuedPersonalToken = {
 
 export const personalTokenInput = t.Exactly({
   name: t.Name(60, 'A name to recognize it by.'),
-  scopes: t.Optional(limits.scopes),
-  organization_ids: t.Optional(limits.organization_ids),
-  project_ids: t.Optional(limits.project_ids),
-  expires_at: t.Optional(
-    t.TimeOrNull('When it stops working, in the future. Null or absent: it does not expire.'),
-  ),
+  ...t.optionalFields({
+    ...limits,
+    expires_at: t.TimeOrNull('When it stops working, in the future. Null or absent: it does not expire.'),
+  }),
 })

@@ -18,7 +18,7 @@ import * as t from '#platform/http/schemas.ts'
 import { loginSchema, signInWithPassword } from './login.ts'
 import { signOut } from './manage-sessions.ts'
 import { type AccountDeps, renewCookieSession } from './sessions.ts'
-import { clientOf, setSessionCookie } from './start-session.ts'
+import { clearSessionCookie, clientOf, setSessionCookie } from './start-session.ts'
 import { isInstanceAdmin, loadUser, userSchema } from './user-schema.ts'
 
 const accountOperation = operationsOf('Accounts')
@@ -106,9 +106,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async
     }),
     async (request, reply) => {
       await signOut(db, callerOf(request), actorOf(request))
-      // It may just have been renewed.
-      reply.removeHeader('set-cookie')
-      reply.header('set-cookie', writeSessionCookie(null, baseUrl()))
+      clearSessionCookie(reply, baseUrl())
       return reply.code(204).send(null)
     },
   )

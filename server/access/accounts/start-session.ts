@@ -123,3 +123,8 @@ export function setSessionCookie(
 ): void {
   reply.header('set-cookie', writeSessionCookie({ token, seconds: accessTokenMinutes * 60 }, baseUrl))
 }
+
+/** Also where it was just renewed. */
+export function clearSessionCookie(reply: FastifyReply, baseUrl: string): void {
+  reply.removeHeader('set-cookie').header('set-cookie', writeSessionCookie(null, baseUrl))
+}

@@ -15,19 +15,13 @@ import {
 import { operation } from './session-routes.ts'
 import type { AccountDeps } from './sessions.ts'
 import { clientOf, presentSignedIn, signedInSchema } from './start-session.ts'
-import { newPassword, userSchema } from './user-schema.ts'
+import { linkToken, newPassword, userSchema } from './user-schema.ts'
 
 /** What instance administrators see of an account. */
 export const userAccountSchema = t.namedObject('UserAccount', {
   ...userSchema.properties,
   is_instance_admin: t.Flag('May administer this installation of Gantry.'),
   last_sign_in_at: t.TimeOrNull('Null when they never signed in.'),
-})
-
-const linkToken = t.Text({
-  minLength: 1,
-  maxLength: 512,
-  description: 'The part of the link after `#`.',
 })
 
 /** Managing all accounts of the instance, and resetting passwords. */

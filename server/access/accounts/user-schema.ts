@@ -22,6 +22,13 @@ export const newPassword = t.Text({
   description: 'The new password: at least 8 characters.',
 })
 
+/** Of an invitation, or of a password reset. */
+export const linkToken = t.Text({
+  minLength: 1,
+  maxLength: 512,
+  description: 'The part of the link after `#`.',
+})
+
 export type User = t.Static<typeof userSchema>
 
 /** The public part of an account. */

@@ -1,9 +1,8 @@
 // Single sign-on: people sign in through an OpenID Connect provider, and link who they are there to their accounts.
 // This file talks to the provider. Whatever it answers, the result is an outcome that names no secret.
-
 import * as oidc from 'openid-client'
-import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client'
-import { boundedFetch, RefusedRequest } from './bounded-fetch.ts'
+import { AuthorizationResponseError, ClientError, type CustomFetch, ResponseBodyError } from 'openid-client'
+import { isTrustworthy } from '#platform/oidc-settings.ts'
 import { type Person, readPerson } from './person.ts'
 
 export type ProviderSettings = {
@@ -161,4 +160,34 @@ function claimOf(error: ClientError): string {
 
 function wordOf(value: unknown): string {
   return typeof value === 'string' && /^[a-z_]{1,60}$/.test(value) ? value : 'error'
+}
+
+const MAX_BYTES = 512 * 1024
+const NO_BODY = [101, 204, 205, 304]
+
+/** The message is one word, for the log. */
+class RefusedRequest extends Error {}
+
+/**
+ * A request to the provider. Its answer is read whole within the time limit of the request, up to a size, so that a
+ * provider that never ends one cannot fill the memory. Redirects are answers like any other: none is followed.
+ */
+const boundedFetch: CustomFetch = async (url, options) => {
+  if (!isTrustworthy(new URL(url))) throw new RefusedRequest('insecure_endpoint')
+  const response = await fetch(url, { ...options, redirect: 'manual' } as RequestInit)
+  const body = NO_BODY.includes(response.status) ? null : await readBounded(response)
+  const { status, statusText, headers } = response
+  return new Response(body, { status, statusText, headers })
+}
+
+async function readBounded(response: Response): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    // Leaving the loop cancels the rest.
+    if (size > MAX_BYTES) throw new RefusedRequest('answer_too_large')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }
