@@ -9,9 +9,13 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { type HttpProblem, unknownAt } from '#platform/http/problems.ts'
 import { detectBuild, NOTHING_DETECTED, WANTED_FILES } from './detect-build.ts'
-import type { InspectionBody, RepositoryInspection } from './inspection-schemas.ts'
-import type { SourceInput } from './repository-change.ts'
-import { checkSourceAccess, resolveSource, validateApplication } from './validate-application.ts'
+import type { InspectionBody, RepositoryInspection } from './schemas.ts'
+import {
+  checkSourceAccess,
+  resolveSource,
+  type SourceInput,
+  validateApplication,
+} from './validate-application.ts'
 
 export type InspectDeps = {
   db: Database
@@ -90,30 +94,24 @@ const UNREADABLE: Inspected = {
   message: 'The secret of the credential was encrypted with another master key. Enter it again.',
 }
 
+const NO_BRANCHES = { names: [], hasMore: false, default: undefined }
+
 /** Pure. */
 function inspected(found: Inspected): { kind: 'inspected'; inspection: RepositoryInspection } {
-  if (found.kind === 'closed') {
-    const { problem, message } = found
-    const branches = { branches: [], more_branches: false, default_branch: null }
-    return {
-      kind: 'inspected',
-      inspection: { reachable: false, problem, message, ...branches, ...NOTHING_DETECTED },
-    }
+  const isClosed = found.kind === 'closed'
+  const { names, hasMore, default: first } = isClosed ? NO_BRANCHES : found.branches
+  const problem = isClosed ? found : found.problem
+  const detected = !isClosed && found.snapshot ? detectBuild(found.snapshot) : NOTHING_DETECTED
+  const inspection = {
+    reachable: !isClosed,
+    problem: problem?.problem ?? null,
+    message: problem?.message ?? describe(names.length, hasMore, detected.language),
+    branches: names,
+    more_branches: hasMore,
+    default_branch: first?.name ?? null,
+    ...detected,
   }
-  const { branches, snapshot, problem } = found
-  const detected = snapshot ? detectBuild(snapshot) : NOTHING_DETECTED
-  return {
-    kind: 'inspected',
-    inspection: {
-      reachable: true,
-      problem: problem?.problem ?? null,
-      message: problem?.message ?? describe(branches.names.length, branches.hasMore, detected.language),
-      branches: branches.names,
-      more_branches: branches.hasMore,
-      default_branch: branches.default?.name ?? null,
-      ...detected,
-    },
-  }
+  return { kind: 'inspected', inspection }
 }
 
 function describe(count: number, hasMore: boolean, language: string | null): string {

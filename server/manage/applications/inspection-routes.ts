@@ -5,8 +5,8 @@ import { ApiError, unavailable } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
 import { type InspectDeps, inspectSource } from './inspect-repository.ts'
-import { inspectionBody, inspectionSchema } from './inspection-schemas.ts'
 import { createSlots } from './inspection-slots.ts'
+import { inspectionBody, inspectionSchema } from './schemas.ts'
 
 const operation = operationsOf('Applications')
 

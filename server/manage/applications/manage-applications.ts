@@ -21,13 +21,18 @@ import { healthCheckColumn, normalizeHealthCheck } from '#model/pipelines/health
 import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
+import { findRows, insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import { GONE, type HttpProblem, REMOVED } from '#platform/http/problems.ts'
 import { checkLinks, storeLinks } from './manage-links.ts'
 import { type ApplicationRow, findApplication } from './read-applications.ts'
-import { checkHookTokens, type SourceInput } from './repository-change.ts'
 import type { ApplicationBody, ApplicationChange } from './schemas.ts'
-import { checkSourceAccess, resolveSource, validateApplication } from './validate-application.ts'
+import {
+  checkHookTokens,
+  checkSourceAccess,
+  resolveSource,
+  type SourceInput,
+  validateApplication,
+} from './validate-application.ts'
 
 const auditApplication = auditorOf<ApplicationRow>('application', (row) => {
   const { id, project_id, environment_id, live_action_id, created_by, created_at, updated_at, ...rest } = row
@@ -181,11 +186,7 @@ async function checkFields(
 
 /** Removed applications keep their folder: another one must not find what they left on servers. */
 async function freeFolder(trx: Transaction, environmentId: number, name: string): Promise<string> {
-  const rows = await trx
-    .selectFrom('applications')
-    .select('folder')
-    .where('environment_id', '=', environmentId)
-    .execute()
+  const rows = await findRows(trx, 'applications', { environment_id: environmentId }, ['folder'])
   const taken = new Set(rows.map(({ folder }) => folder))
   const slug = slugify(name)
   let folder = slug

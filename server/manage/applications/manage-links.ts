@@ -5,9 +5,9 @@ import { can } from '#access/authorization/permissions.ts'
 import { lockAgainstRuns, pipelinesOf } from '#manage/pipelines/remove-pipelines.ts'
 import { LOCAL_ONLY } from '#model/inventory/local-servers.ts'
 import { type LockedEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
-import { anyOf, byId } from '#platform/database/any-of.ts'
+import { byId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { updateRow } from '#platform/database/rows.ts'
+import { findRows, updateRow } from '#platform/database/rows.ts'
 import { conflict, FieldErrors, GONE, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import { findApplication } from './read-applications.ts'
 
@@ -96,14 +96,8 @@ export async function storeLinks(
 
 /** Locked, so that nobody removes a server while an application is being linked to it. */
 function findServers(trx: Transaction, { environment_id }: LockedEnvironment, ids: readonly number[]) {
-  return trx
-    .selectFrom('servers')
-    .select(['id', 'name', 'provider_code'])
-    .where(anyOf('id', ids))
-    .where('environment_id', '=', environment_id)
-    .where('deleted_at', 'is', null)
-    .forShare()
-    .execute()
+  const inEnvironment = { id: ids, environment_id, deleted_at: null }
+  return findRows(trx, 'servers', inEnvironment, ['id', 'name', 'provider_code'], { lock: 'for share' })
 }
 
 /** That no unfinished run of the application uses these servers. */

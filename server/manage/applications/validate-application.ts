@@ -1,17 +1,18 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
-import { readAddress } from '#adapters/repositories/address.ts'
+import { type Provider, type Remote, readAddress } from '#adapters/repositories/address.ts'
 import { credentialFits } from '#adapters/repositories/credential-fits.ts'
 import { readSource } from '#adapters/repositories/source.ts'
 import { authorizeUse } from '#manage/credentials/credential-use.ts'
 import { readSharedPaths } from '#model/deploy/shared-paths.ts'
+import { loadTokenHooks } from '#model/hooks/token-hooks.ts'
 import { normalizeHealthCheck } from '#model/pipelines/health-check.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { findRow } from '#platform/database/rows.ts'
-import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
+import { FieldErrors, type HttpProblem, listNames } from '#platform/http/problems.ts'
 import type { ApplicationRow } from './read-applications.ts'
-import { isSameRepository, type SourceInput } from './repository-change.ts'
 import type { ApplicationChange } from './schemas.ts'
 
 // The rules for an application that a schema cannot express.
@@ -127,4 +128,44 @@ function checkRoot(path: string): string | undefined {
   if (parts.includes('..')) return 'must not leave the repository'
   if (parts.some((part) => part === '' || part === '.')) return 'must not have empty parts or "."'
   return /[\0-\x1f\x7f]/.test(path) ? 'must not contain control characters' : undefined
+}
+
+/** Where the source is once an input is stored. */
+export type SourceInput = { repository: string; provider: Provider | null }
+
+/**
+ * Hooks of an application send tokens about its repository, for example to set the status of a commit there. To make it
+ * another repository is to use their credentials for that one.
+ */
+export async function checkHookTokens(
+  trx: Transaction,
+  caller: Caller,
+  scope: LockedEnvironment,
+  applicationId: number,
+): Promise<HttpProblem | undefined> {
+  if (can(caller, 'credential:run', { organization_id: scope.organization_id })) return undefined
+  const hooks = await loadTokenHooks(trx, { applicationId })
+  if (hooks.length === 0) return undefined
+  const names = can(caller, 'hook:view', scope) ? hooks.map(({ name }) => name) : []
+  const which = names.length > 0 ? listNames('hook', names) : `${hooks.length} of its hooks`
+  return {
+    kind: 'forbidden',
+    reason: `Outgoing hooks send tokens of credentials about this application's repository (${which}). To change the repository you need the permission credential:run.`,
+  }
+}
+
+/**
+ * Whether two addresses name one repository: the case of the host, its default port, `.git` and a slash at the end make no
+ * difference. Everything else does, such as the case of a path: some hosts tell it apart. Pure.
+ */
+export function isSameRepository(one: SourceInput, other: SourceInput): boolean {
+  if (isDeepStrictEqual(one, other)) return true
+  const [first, second] = [one, other].map(({ repository, provider }) => readAddress(repository, provider))
+  if (first?.kind !== 'remote' || second?.kind !== 'remote') return false
+  return identityOf(first.remote) === identityOf(second.remote)
+}
+
+function identityOf({ protocol, host, port, username, path }: Remote): string {
+  const plainPath = path.replace(/\/+$/, '').replace(/\.git$/, '')
+  return JSON.stringify([protocol, host?.replace(/\.$/, ''), port, username, plainPath])
 }

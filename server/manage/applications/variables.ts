@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { auditorOf, type Change, type Creation, type Removal } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { isReservedName } from '#model/deploy/variables.ts'
@@ -7,7 +6,7 @@ import { variableAad } from '#model/inventory/sealed-aad.ts'
 import { lockEnvironmentOf, lockForChange } from '#model/pipelines/lock-environment.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { rowVersion, updateRow } from '#platform/database/rows.ts'
+import { insertRow, rowVersion, updateRow } from '#platform/database/rows.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { conflict, FieldErrors, GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { readPage } from '#platform/http/read-page.ts'
@@ -60,11 +59,10 @@ export async function createVariable(trx: Transaction, request: Creation<Variabl
   if (names.length >= MAX_VARIABLES)
     return conflict(`An application can have ${MAX_VARIABLES} variables; remove one first.`)
 
-  const id = await nextId(trx)
-  const value = box.seal(input.value, variableAad(id))
-  await sql`
-    insert into application_variables (id, application_id, name, value, hidden) overriding system value
-    values (${id}, ${applicationId}, ${input.name}, ${value}, ${input.hidden ?? false})`.execute(trx)
+  const { name, hidden = false } = input
+  const columns = { application_id: applicationId, name, hidden, value: NOT_SEALED_YET }
+  const id = await insertRow(trx, 'application_variables', columns)
+  await updateRow(trx, 'application_variables', id, { value: box.seal(input.value, variableAad(id)) })
   return auditVariable.saved(
     trx,
     request,
@@ -158,9 +156,5 @@ async function loadNames(trx: Transaction, applicationId: number): Promise<strin
   return rows.map(({ name }) => name)
 }
 
-/** A value is sealed for its row, so the id is needed before the row exists. */
-async function nextId(trx: Transaction): Promise<number> {
-  const { rows } = await sql<{ id: number }>`
-    select nextval(pg_get_serial_sequence('application_variables', 'id')) as id`.execute(trx)
-  return rows[0]!.id
-}
+/** A value is sealed for its row, so the row comes first. */
+const NOT_SEALED_YET = Buffer.alloc(0)

@@ -1,14 +1,13 @@
 // The apply room: one document, `gantry.yaml`, describes a project of an organization, and applying it makes it so.
-// read-input parses it, stored-state loads what exists, plan compares the two, and apply-plan carries out the
+// read-input parses it, stored-state loads what exists, plan compares the two, and apply-resource carries out the
 // difference through the rooms that own the resources.
-
 import { type ControlledTransaction, sql } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import { type Caller, loadGrants } from '#access/authorization/caller.ts'
-import { can } from '#access/authorization/permissions.ts'
+import { can, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
 import { limitGrants } from '#access/authorization/token-limits.ts'
 import type { RefuseLocal } from '#adapters/executors/connect.ts'
-import { findStopped } from '#manage/credentials/stopped-hooks.ts'
+import { findStopped } from '#manage/credentials/credential-use.ts'
 import { findOrganization } from '#manage/organizations/manage-organizations.ts'
 import { findProject } from '#manage/organizations/manage-projects.ts'
 import { lockEnvironments } from '#manage/organizations/remove-environments.ts'
@@ -16,14 +15,15 @@ import { presentHooks } from '#model/hooks/present-hook.ts'
 import type { TokenHook } from '#model/hooks/token-hooks.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { findRow } from '#platform/database/rows.ts'
+import { findRow, findRows } from '#platform/database/rows.ts'
 import type { Tables, TokenTargets } from '#platform/database/tables.ts'
-import { applyPlan, type SavedHook } from './apply-plan.ts'
-import { type CheckedAddresses, checkAddresses, type Guards } from './check-addresses.ts'
-import { makePlan, type Plan, resourceOf } from './plan.ts'
-import type { Problem } from './problems.ts'
+import { type ApplyContext, applyChange, type SavedHook } from './apply-resource.ts'
+import { type AddressChecks, createAddressChecks, type Guards } from './check-addresses.ts'
+import { makePlan, type Plan, type PlannedChange, resourceOf } from './plan.ts'
+import { type Problem, toProblems } from './problems.ts'
 import type { ApplyInput } from './read-input.ts'
-import type { Applied, AppliedChange } from './schemas.ts'
+import { keyOf, parentPath, referencesOf } from './resources.ts'
+import { type Applied, type AppliedChange, RESOURCE_KINDS } from './schemas.ts'
 import { findOrganizations, loadState, type Organization, type State } from './stored-state.ts'
 
 export type ApplyDeps = Guards & {
@@ -63,11 +63,12 @@ export async function applyDocument(
   const first = await planWithoutLocks(deps, caller, input)
   if (first.kind === 'rejected') return first
   if (first.plan.changes.length === 0) return { kind: 'applied', plan: first.plan, hooks: [], stopped: [] }
-  const addresses = await checkAddresses(deps, caller, first.plan.changes)
-  if ('problem' in addresses) return { kind: 'rejected', problems: [addresses.problem] }
+  const addresses = createAddressChecks(deps, caller)
+  const problem = await addresses.prepare(first.plan.changes)
+  if (problem) return { kind: 'rejected', problems: [problem] }
   const trx = await deps.db.startTransaction().execute()
   try {
-    const outcome = await applyWithin(trx, deps, caller, actor, input, addresses.checked)
+    const outcome = await applyWithin(trx, deps, caller, actor, input, addresses)
     const isFinal = outcome.kind === 'applied' && !input.dryRun
     await (isFinal ? trx.commit() : trx.rollback()).execute()
     return outcome
@@ -94,11 +95,11 @@ function planWithoutLocks({ db, box }: ApplyDeps, caller: Caller, input: ApplyIn
 
 async function applyWithin(
   trx: ControlledTransaction<Tables>,
-  { box, guard, sshGuard, refuseLocal, tokenTargets }: ApplyDeps,
+  { box, refuseLocal, tokenTargets }: ApplyDeps,
   requester: Caller,
   actor: Actor,
   input: ApplyInput,
-  checked: CheckedAddresses,
+  addresses: AddressChecks,
 ): Promise<ApplyOutcome> {
   await lockName(trx, input.organization)
   // Another request may have created the organization meanwhile: load the roles again.
@@ -110,7 +111,7 @@ async function applyWithin(
   if (organization) await lockScopes(trx, organization.id, input.project)
   const planned = await planChanges(trx, box, caller, input, organization)
   if (planned.kind === 'rejected') return planned
-  const by = { trx, caller, actor, box, refuseLocal, tokenTargets, guards: { guard, sshGuard }, checked }
+  const by = { trx, caller, actor, box, refuseLocal, tokenTargets, addresses }
   const { problems, hooks } = await applyPlan(by, planned.plan, planned.state)
   if (problems.length > 0) return { kind: 'rejected', problems }
   const stopped = await stoppedBy(trx, caller, planned.plan)
@@ -161,14 +162,10 @@ async function lockScopes(trx: Transaction, organizationId: number, projectName:
   const project = await findRow(trx, 'projects', named, ['id'])
   if (project && (await findProject(trx, project.id, { lock: true })))
     await lockEnvironments(trx, 'project_id', project.id)
-  await trx
-    .selectFrom('credentials')
-    .select('id')
-    .where('organization_id', '=', organizationId)
-    .where('deleted_at', 'is', null)
-    .orderBy('id')
-    .forNoKeyUpdate()
-    .execute()
+  await findRows(trx, 'credentials', { organization_id: organizationId, deleted_at: null }, ['id'], {
+    orderBy: 'id',
+    lock: 'for no key update',
+  })
 }
 
 /** The response: what was changed, or would be. */
@@ -196,12 +193,65 @@ export async function presentApplied(
       secret,
       url: showsUrl ? presented[index]!.url : null,
     })),
-    stopped_hooks: stopped.map(({ id, name, pipeline_id, outside }) => ({
-      hook_id: id,
-      name,
-      pipeline_id,
-      origins: outside,
-    })),
+    stopped_hooks: stopped.map(({ id: hook_id, name, pipeline_id, outside: origins }) => {
+      return { hook_id, name, pipeline_id, origins }
+    }),
     unused_values: unusedValues,
   }
+}
+
+/**
+ * Carries out every change, and continues when one is rejected, so that all problems are reported at once; skips
+ * whatever depends on a resource that could not be created. The caller must roll back when there are problems.
+ */
+export async function applyPlan(by: Omit<ApplyContext, 'ids' | 'onHook'>, plan: Plan, state: State) {
+  const problems: Problem[] = []
+  const hooks: SavedHook[] = []
+  const context: ApplyContext = {
+    ...by,
+    ids: new Map([...state.resources].map(([key, { id }]) => [key, id])),
+    onHook: (hook) => hooks.push(hook),
+  }
+  for (const change of inSequence(plan)) {
+    const { type, path } = resourceOf(change)
+    if (change.verb !== 'delete') {
+      const needed = [
+        ...referencesOf(change.desired).map((reference) => reference.path),
+        parentPath(change.desired),
+      ]
+      if (needed.some((one) => one && !context.ids.has(keyOf(one)))) continue
+    }
+    const outcome = await applyChange(context, change)
+    if (outcome.kind !== 'done') {
+      problems.push(...toProblems(change.verb === 'delete' ? path : change.desired.at, outcome))
+      continue
+    }
+    if (change.verb === 'delete') context.ids.delete(keyOf(path))
+    else context.ids.set(keyOf(path), outcome.id)
+    if (change.verb === 'create' && type === 'organization')
+      context.caller = asOwner(context.caller, Number(outcome.id))
+  }
+  return { problems, hooks }
+}
+
+/** The creator of an organization owns it; the roles that came with the request do not include that yet. */
+function asOwner(caller: Caller, organization_id: number): Caller {
+  const scope = { organization_id, project_id: null, environment_id: null }
+  return { ...caller, grants: [...caller.grants, { ...scope, permissions: ROLE_PERMISSIONS.owner }] }
+}
+
+/** Removals first, children before parents, so that names become free; then parents before children. */
+function inSequence({ changes, pipelineOrder }: Plan): PlannedChange[] {
+  const ranks = new Map(pipelineOrder.map((key, index) => [key, index]))
+  const rankOf = (change: PlannedChange) => ranks.get(keyOf(resourceOf(change).path)) ?? 0
+  const ofKind = (kind: string) => changes.filter((change) => resourceOf(change).type === kind)
+  return [
+    ...RESOURCE_KINDS.toReversed().flatMap((kind) =>
+      ofKind(kind).filter((change) => change.verb === 'delete' && !change.withParent),
+    ),
+    ...RESOURCE_KINDS.flatMap((kind) => {
+      const upserts = ofKind(kind).filter((change) => change.verb !== 'delete')
+      return kind === 'pipeline' ? upserts.sort((one, other) => rankOf(one) - rankOf(other)) : upserts
+    }),
+  ]
 }

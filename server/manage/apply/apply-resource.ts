@@ -23,12 +23,11 @@ import { removePipeline } from '#manage/pipelines/remove-pipelines.ts'
 import { changeServer, createServer, removeServer } from '#manage/servers/manage-servers.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import { loadSteps } from '#model/pipelines/steps.ts'
-import type { SshVerdict } from '#platform/addresses/ssh-guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
-import type { ErrorsByField } from '#platform/http/validation.ts'
+import type { AddressChecks } from './check-addresses.ts'
 import { changedFields, type PlannedChange, type Upsert } from './plan.ts'
 import {
   type Bodies,
@@ -43,6 +42,15 @@ import {
 import type { OutgoingEntry, ResourceKind } from './schemas.ts'
 import type { StoredResource } from './stored-state.ts'
 
+/** A hook that was created, or that got a secret, which is shown only now. */
+export type SavedHook = {
+  path: readonly string[]
+  row: HookRow
+  secret: string | null
+  /** The response that creates a hook shows its URL. */
+  showsUrl: boolean
+}
+
 export type ApplyContext = {
   trx: Transaction
   caller: Caller
@@ -53,12 +61,8 @@ export type ApplyContext = {
   tokenTargets: TokenTargets
   /** The ids of all existing resources by key; new ones are added. */
   ids: Map<string, number | string>
-  /** What is wrong with the URLs that an outgoing hook is to call. */
-  checkReceiver: (change: Upsert) => Promise<ErrorsByField | undefined>
-  /** What is known about the host that a server is to have. */
-  checkHost: (change: Upsert) => Promise<SshVerdict | undefined>
-  /** Reports a hook that was created, or that got a new secret. */
-  onHook: (hook: { path: readonly string[]; row: HookRow; secret: string | null; isNew: boolean }) => void
+  addresses: AddressChecks
+  onHook: (hook: SavedHook) => void
 }
 
 type Applied = { kind: 'done'; id: number | string } | HttpProblem
@@ -132,11 +136,11 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
   },
   server: {
     async create(trx, request) {
-      const host = await request.checkHost(request.upsert)
+      const host = await request.addresses.ofServer(request.upsert)
       return createServer(trx, { ...request, body: withCredential(request, request.body), host })
     },
     async change(trx, request) {
-      const host = await request.checkHost(request.upsert)
+      const host = await request.addresses.ofServer(request.upsert)
       return changeServer(trx, { ...request, body: withCredential(request, request.body), host })
     },
     remove: removeServer,
@@ -170,25 +174,30 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
   hook: {
     async create(trx, { parentId, upsert, body, ...by }) {
       const { path } = upsert.desired
-      const deps = { ...by, receiver: await by.checkReceiver(upsert) }
+      const deps = { ...by, receiver: await by.addresses.ofHook(upsert) }
       const input = { type: path.at(-2), body: withCredential(by, body as Partial<OutgoingEntry>) } as NewHook
       const outcome = await createHook(trx, deps, parentId, input)
       // A secret that the document gives is not returned.
       const isGiven = 'secret' in body && body.secret !== undefined
       if (outcome.kind === 'done')
-        by.onHook({ path, row: outcome.row, secret: isGiven ? null : (outcome.secret ?? null), isNew: true })
+        by.onHook({
+          path,
+          row: outcome.row,
+          secret: isGiven ? null : (outcome.secret ?? null),
+          showsUrl: true,
+        })
       return outcome
     },
     async change(trx, { upsert, body, ...by }) {
       const { path } = upsert.desired
-      const deps = { ...by, id: String(upsert.stored!.id), receiver: await by.checkReceiver(upsert) }
+      const deps = { ...by, id: String(upsert.stored!.id), receiver: await by.addresses.ofHook(upsert) }
       const input = {
         type: path.at(-2),
         body: withCredential(by, body as Partial<OutgoingEntry>),
       } as HookChange
       const outcome = await changeHook(trx, deps, input)
       if (outcome.kind === 'done' && outcome.secret !== undefined)
-        by.onHook({ path, row: outcome.row, secret: outcome.secret, isNew: false })
+        by.onHook({ path, row: outcome.row, secret: outcome.secret, showsUrl: false })
       return outcome
     },
     remove: (trx, { stored: { hook }, ...by }) => removeHookOf(trx, hook!.type, { ...by, id: hook!.id }),

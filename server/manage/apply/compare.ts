@@ -73,7 +73,7 @@ function withSecret({ type, body, credential, openSecret }: StoredResource): Fie
   return body
 }
 
-/** The given fields as they would be stored. Invalid ones stay as they are, to be rejected by their room. */
+/** The given fields as they would be stored; undefined ones are not given. Invalid ones stay as they are, to be rejected by their room. */
 const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredResource) => Fields } = {
   // A key is generated once; afterward `generate` has no effect.
   credential({ generate: _, ...given }, stored) {
@@ -81,11 +81,8 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
     if (normalized.kind === 'invalid') return given
     const { secret, ...columns } = normalized.credential
     const { token, private_key, ...plain } = given
-    return {
-      ...pickGiven(plain, columns),
-      ...(token !== undefined && { token }),
-      ...(private_key !== undefined && { private_key: secret }),
-    }
+    const key = private_key === undefined ? undefined : secret
+    return { ...pickGiven(plain, columns), token, private_key: key }
   },
   environment: ({ retention, ...given }) => ({
     ...given,
@@ -95,10 +92,7 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
     const { columns, errors } = normalizeServer(given, server!)
     const isValid = Object.keys(errors).length === 0
     if (isSameKey(columns.host_key, server!.host_key)) columns.host_key = server!.host_key
-    return {
-      ...(isValid ? pickGiven(given, columns) : given),
-      ...(credential !== undefined && { credential }),
-    }
+    return { ...(isValid ? pickGiven(given, columns) : given), credential }
   },
   application: ({ servers, health_check, ...given }) => ({
     ...given,
@@ -116,12 +110,7 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
     for (const field of ['settings', 'trigger_when'])
       if (columns[field] !== undefined) columns[field] = parseExactly(columns[field] as string)
     const { secret, action_type, credential, ...given } = body as Fields
-    return {
-      ...pickGiven(given, columns),
-      ...(action_type !== undefined && { action_type }),
-      ...(credential !== undefined && { credential }),
-      ...(secret !== undefined && { secret }),
-    }
+    return { ...pickGiven(given, columns), action_type, credential, secret }
   },
 }
 

@@ -11,7 +11,7 @@ import { loadSteps } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import { findRow } from '#platform/database/rows.ts'
+import { findRow, findRows } from '#platform/database/rows.ts'
 import type { CredentialsTable, PipelinesTable, ServersTable, Tables } from '#platform/database/tables.ts'
 import {
   credentialPath,
@@ -103,16 +103,12 @@ export async function loadState(
 }
 
 async function loadEnvironments(db: Database, state: LoadedState, scope: Scope & { project_id: number }) {
-  const rows = await db
-    .selectFrom('environments')
-    .select(['id', 'name', 'type', 'description', 'retention'])
-    .where('project_id', '=', scope.project_id)
-    .where('deleted_at', 'is', null)
-    .orderBy('id')
-    .execute()
+  const inProject = { project_id: scope.project_id, deleted_at: null }
+  const fields = ['type', 'description', 'retention'] as const
+  const rows = await findRows(db, 'environments', inProject, ['id', 'name', ...fields], { orderBy: 'id' })
   for (const row of rows) {
     const at = { path: environmentPath(row.name), scope: { ...scope, environment_id: row.id } }
-    state.add('environment', row, at, pick(row, ['type', 'description', 'retention']))
+    state.add('environment', row, at, pick(row, fields))
   }
   return rows.map(({ id }) => id)
 }
@@ -127,11 +123,10 @@ async function loadServersAndApplications(db: Database, state: LoadedState, ids:
     }
     state.add('server', row, at, body, { server: row })
   }
-  const links = await db
-    .selectFrom('application_servers')
-    .select(['application_id', 'server_id'])
-    .where(anyOf('environment_id', ids))
-    .execute()
+  const links = await findRows(db, 'application_servers', { environment_id: ids }, [
+    'application_id',
+    'server_id',
+  ])
   const linked = Map.groupBy(links, (link) => link.application_id)
   const applications = await inEnvironments(db, 'applications', ids)
   for (const row of applications) {
@@ -160,11 +155,10 @@ async function loadServersAndApplications(db: Database, state: LoadedState, ids:
 async function loadPipelines(db: Database, state: LoadedState, environmentIds: number[]): Promise<void> {
   const pipelines = await inEnvironments(db, 'pipelines', environmentIds)
   const names = new Map(pipelines.map((row) => [row.id, state.pipelineName(row)]))
-  const links = await db
-    .selectFrom('pipeline_run_after')
-    .select(['pipeline_id', 'after_pipeline_id'])
-    .where(anyOf('environment_id', environmentIds))
-    .execute()
+  const links = await findRows(db, 'pipeline_run_after', { environment_id: environmentIds }, [
+    'pipeline_id',
+    'after_pipeline_id',
+  ])
   const after = Map.groupBy(links, (link) => link.pipeline_id)
   for (const row of pipelines) {
     const { scope, name } = state.find('environment', row.environment_id)

@@ -9,13 +9,9 @@ const option: (name: (typeof OPTIONS)[PresetKind][number], ...rest: FieldParts) 
 const CONTEXT = 'The name of the status; without one, gantry/<environment>/<pipeline>.'
 const context = option('context', 'Context', CONTEXT, { example: 'deploy/production' })
 
-function preset(
-  kind: PresetKind,
-  {
-    hookName,
-    ...entry
-  }: Pick<Receiver, 'name' | 'description' | 'instructions' | 'fields'> & { hookName: string },
-): Receiver {
+type Parts = Pick<Receiver, 'name' | 'description' | 'instructions' | 'fields'> & { hookName: string }
+
+function preset(kind: PresetKind, { hookName, ...entry }: Parts): Receiver {
   const options = Object.fromEntries(entry.fields.map(({ name }) => [name, `<${name}>`]))
   return {
     code: kind,

@@ -1,6 +1,8 @@
 import { type Selectable, sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
+import { loadTokenHooks, type TokenHook } from '#model/hooks/token-hooks.ts'
+import { outsideOrigins } from '#model/hooks/token-use.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { findRow } from '#platform/database/rows.ts'
@@ -84,4 +86,33 @@ function listUses(type: ResourceType | 'hook', caller: Caller, uses: readonly (U
   const more = uses.length > Math.min(names.length, MAX_NAMES)
   const shown = [...names.slice(0, MAX_NAMES), ...(more ? ['…'] : [])].join(', ')
   return uses.length === 1 ? `1 ${type} (${shown}) uses` : `${uses.length} ${type}s (${shown}) use`
+}
+
+/** The active hooks that could no longer send, if the token may go to its provider only. */
+export async function findStopped(
+  db: Database,
+  { id, provider_code: provider, base_url: baseUrl }: Omit<UsableCredential, 'auth_type'>,
+): Promise<TokenHook[]> {
+  const hooks = await loadTokenHooks(db, { credentialId: id })
+  return hooks
+    .map((hook) => ({ ...hook, outside: outsideOrigins({ provider, baseUrl }, hook.origins) }))
+    .filter(({ active, outside }) => active && outside.length > 0)
+}
+
+const MAX_STOPPED = 20
+
+/** Counts all of them, and names those that the caller may see, each with where it sends the token. */
+export function describeStopped(caller: Caller, hooks: readonly TokenHook[]): HttpProblem | undefined {
+  if (hooks.length === 0) return undefined
+  const named = hooks
+    .filter((hook) => can(caller, 'hook:view', hook))
+    .slice(0, MAX_STOPPED)
+    .map(({ name, outside }) => `${name} sends the token to ${outside.join(' and ')}`)
+  const more = hooks.length - named.length
+  const lines = more > 0 ? [...named, `${more} more ${more === 1 ? 'hook' : 'hooks'}`] : named
+  const count = hooks.length === 1 ? '1 hook' : `${hooks.length} hooks`
+  return conflict(
+    `This would stop ${count}: ${lines.join('; ')}. Repeat the request with ?stop_hooks=true to limit the token anyway.`,
+    { token_targets: lines.map((line) => `would stop: ${line}`) },
+  )
 }

@@ -13,11 +13,10 @@ import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, GONE, invalidAt } from '#platform/http/problems.ts'
 import { MASK } from '#platform/masking/masked.ts'
-import { checkUnused } from './credential-use.ts'
+import { checkUnused, describeStopped, findStopped } from './credential-use.ts'
 import { normalizeCredential } from './normalize-credential.ts'
 import { type CredentialRow, findCredential } from './read-credentials.ts'
 import type { CredentialBody, CredentialChange } from './schemas.ts'
-import { describeStopped, findStopped } from './stopped-hooks.ts'
 
 type Sealing = { box: SecretBox }
 

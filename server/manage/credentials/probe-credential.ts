@@ -121,18 +121,10 @@ async function findHost(
   }
   const columns = ['host', 'port', 'login_name', 'host_key', 'allow_loopback'] as const
   const server = (await findRow(db, 'servers', { id: serverId }, columns))!
-  if (server.host === null) {
-    return invalidAt('server_id', 'is a local server, which has no SSH login')
-  }
-  const { host_key: hostKey, login_name, port: serverPort } = server
-  return {
-    host: server.host,
-    port: serverPort!,
-    user: login_name!,
-    hostKey,
-    isGuarded: false,
-    allowLoopback: server.allow_loopback,
-  }
+  const { login_name, host_key: hostKey, allow_loopback } = server
+  if (server.host === null) return invalidAt('server_id', 'is a local server, which has no SSH login')
+  const login = { host: server.host, port: server.port!, user: login_name!, hostKey }
+  return { ...login, isGuarded: false, allowLoopback: allow_loopback }
 }
 
 const failed = (message: string): ProbeResult => ({ ok: false, message, details: {} })

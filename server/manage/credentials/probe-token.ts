@@ -16,11 +16,7 @@ export type ProbeResult = { ok: boolean; message: string; details: Record<string
 const LIMITS = { timeoutMs: 10_000, maxBodyBytes: 256 * 1024 }
 
 /** Asks the provider who owns a token. The token goes to the host of its own provider, and to no other. */
-export async function probeToken(
-  credential: TokenToProbe,
-  http: HttpClient,
-  ownUrl: string,
-): Promise<ProbeResult> {
+export async function probeToken(credential: TokenToProbe, http: HttpClient, ownUrl: string) {
   const url = userUrl(credential)
   const headers = {
     authorization: authorization(credential),

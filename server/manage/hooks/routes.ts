@@ -29,7 +29,7 @@ import {
   rotateSecret,
 } from './manage-hooks.ts'
 import { findHook, type HookFilters, listHooks } from './read-hooks.ts'
-import { checkReceivers } from './validate-hook.ts'
+import { checkReceiver, checkReceivers } from './validate-hook.ts'
 import { targetUrlsOf } from './validate-requests.ts'
 
 export type HookRoutes = ResourceDeps & {
@@ -184,6 +184,6 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
   }
 
   async function receiverErrors(caller: Caller, body: object) {
-    return checkReceivers(guard, caller, targetUrlsOf(body))
+    return checkReceivers(targetUrlsOf(body), (url) => checkReceiver(guard, caller, url))
   }
 }

@@ -7,7 +7,7 @@ import { GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { requestOf } from './hook-columns.ts'
 import { checkHook } from './manage-hooks.ts'
 import { findHook } from './read-hooks.ts'
-import { checkReceivers } from './validate-hook.ts'
+import { checkReceiver, checkReceivers } from './validate-hook.ts'
 import { targetUrlsOf } from './validate-requests.ts'
 
 /** What a change of an outgoing hook's request would store. */
@@ -22,7 +22,7 @@ export async function checkUnsavedRequest(
 ): Promise<{ kind: 'valid'; request: UnsavedRequest } | HttpProblem> {
   const stored = await findHook(db, 'outgoing', hookId)
   if (!stored) return GONE
-  const receiver = await checkReceivers(guard, caller, targetUrlsOf(body))
+  const receiver = await checkReceivers(targetUrlsOf(body), (url) => checkReceiver(guard, caller, url))
   const pipeline = { id: stored.pipeline_id, operation: stored.operation }
   const problem = await db
     .transaction()

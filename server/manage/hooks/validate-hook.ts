@@ -87,28 +87,27 @@ export async function checkRequest(
   )
 }
 
-/** Whether the receiver's address may be called at all. A name that cannot be resolved now passes: it may be later. */
+/**
+ * Why the receiver's address may not be called at all; undefined when it may. A name that cannot be resolved now passes: it
+ * may be later.
+ */
 export async function checkReceiver(guard: AddressGuard, caller: Caller, targetUrl: string) {
   const host = URL.parse(targetUrl)?.hostname
   if (!host) return undefined
   const timeout = new Promise<undefined>((resolve) => setTimeout(resolve, MAX_LOOKUP_MS, undefined).unref())
   const verdict = await Promise.race([guard.check(host), timeout])
-  return verdict?.kind === 'refused' ? { target_url: [shownTo(caller, verdict).message] } : undefined
+  return verdict?.kind === 'refused' ? shownTo(caller, verdict).message : undefined
 }
 
-/** The same for all URLs of a change, by the field that each is in. `known` are those that were checked before. */
+/** The same for all URLs of a change, by the field that each is in. */
 export async function checkReceivers(
-  guard: AddressGuard,
-  caller: Caller,
   urls: readonly { field: string; url: string }[],
-  known: ReadonlyMap<string, ErrorsByField | undefined> = new Map(),
+  check: (url: string) => Promise<string | undefined>,
 ): Promise<ErrorsByField | undefined> {
-  const check = async (url: string) => (known.has(url) ? known.get(url) : checkReceiver(guard, caller, url))
-  const found = await Promise.all(
-    urls.map(async ({ field, url }) => [field, (await check(url))?.target_url] as const),
-  )
-  const errors = found.filter(([, messages]) => messages !== undefined)
-  return errors.length === 0 ? undefined : (Object.fromEntries(errors) as ErrorsByField)
+  const errors = new FieldErrors()
+  const messages = await Promise.all(urls.map(({ url }) => check(url)))
+  for (const [index, message] of messages.entries()) if (message) errors.add(urls[index]!.field, message)
+  return errors.any ? errors.found : undefined
 }
 
 /** A pipeline has one type of actions; a resource has those of all its pipelines, including future ones. */

@@ -15,16 +15,14 @@ import { storeGrants } from './manage-members.ts'
 import type { AcceptInvitationBody, ShownInvitation } from './schemas.ts'
 
 /** What the holder of a link is invited to. */
-export async function readInvitation(
-  db: Database,
-  token: string,
-): Promise<{ kind: 'shown'; invitation: ShownInvitation } | HttpProblem> {
+export async function readInvitation(db: Database, token: string) {
   const found = await findByLink(db, hashToken(token))
   if (!found) return NOT_VALID
   const { organization_name, email, name, expires_at } = found
   const grants = await nameOffer(db, found.id)
   const account = found.account ? 'existing' : 'new'
-  return { kind: 'shown', invitation: { organization_name, email, name, grants, account, expires_at } }
+  const invitation: ShownInvitation = { organization_name, email, name, grants, account, expires_at }
+  return { kind: 'shown' as const, invitation }
 }
 
 /** Signs in somebody new; the holder of an existing account is signed in already. */
@@ -166,11 +164,9 @@ async function lockScopes(trx: Transaction, offer: readonly NewGrant[]): Promise
 async function createAccount(
   trx: Transaction,
   invitation: ValidInvitation,
-  {
-    name = invitation.name ?? invitation.email.split('@')[0]!,
-    passwordHash,
-  }: { name?: string; passwordHash: string | null },
+  claimant: { name?: string; passwordHash: string | null },
 ): Promise<number> {
+  const { name = invitation.name ?? invitation.email.split('@')[0]!, passwordHash } = claimant
   const { id } = await insertWithSlug(name, (url_slug) =>
     trx
       .insertInto('users')

@@ -58,6 +58,14 @@ export async function loadGrants(db: Database, userId: number, organizationId: n
   }))
 }
 
+type RoleColumns = Pick<NewGrant, 'built_in_role' | 'role_id' | 'project_id' | 'environment_id'>
+
+/** Pure: the role of a grant or an offer, and where it applies, as the API shows it. */
+export function presentRole(row: RoleColumns & { role_name: string | null }) {
+  const { built_in_role: role, role_id, project_id, environment_id } = row
+  return { role, role_id, role_name: row.role_name ?? role!, project_id, environment_id }
+}
+
 /** Pure: nobody grants or revokes what they do not hold themselves, in the same scope. */
 export function checkAuthority(
   authority: readonly HeldGrant[],

@@ -16,6 +16,7 @@ import {
   loadGrants,
   lockMembers,
   type NewGrant,
+  presentRole,
   resolveGrants,
 } from './grants.ts'
 import type { Invitation, InvitationBody } from './schemas.ts'
@@ -128,15 +129,7 @@ async function completeRows(db: Database, rows: readonly StoredRow[]): Promise<I
   const inviters = byId(await loadUsers(db, [...new Set(rows.map(({ invited_by }) => invited_by))]))
   return rows.map(({ invited_by, ...row }) => ({
     ...row,
-    grants: (offers.get(row.id) ?? []).map(
-      ({ built_in_role, role_id, project_id, environment_id, ...more }) => ({
-        role: built_in_role,
-        role_id,
-        role_name: more.role_name ?? built_in_role!,
-        project_id,
-        environment_id,
-      }),
-    ),
+    grants: (offers.get(row.id) ?? []).map(presentRole),
     created_by_user: inviters.get(invited_by)!,
   }))
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Actor } from '#access/audit/record.ts'
 import { type BuiltInRole, ROLE_PERMISSIONS } from '#access/authorization/permissions.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { findRow } from '#platform/database/rows.ts'
+import { findRow, findRows } from '#platform/database/rows.ts'
 import type { MappedRole } from '#platform/oidc-settings.ts'
 import { type HeldGrant, isOwner, isSameGrant, loadGrants, lockMembers, type NewGrant } from './grants.ts'
 import { checkLastOwner, passOwnership, storeGrants } from './manage-members.ts'
@@ -71,12 +71,7 @@ async function findOrganizations(trx: Transaction, roles: readonly MappedRole[])
 }
 
 async function loadMappedOrganizations(trx: Transaction, userId: number): Promise<number[]> {
-  const rows = await trx
-    .selectFrom('grants')
-    .select('organization_id')
-    .where('user_id', '=', userId)
-    .where('source', '=', 'oidc')
-    .execute()
+  const rows = await findRows(trx, 'grants', { user_id: userId, source: 'oidc' }, ['organization_id'])
   return rows.map((row) => row.organization_id)
 }
 

@@ -14,9 +14,8 @@ import {
   listInvitations,
   removeInvitation,
 } from './manage-invitations.ts'
-import { changeMember, removeMember } from './manage-members.ts'
+import { changeMember, findMember, listMembers, type MemberRow, removeMember } from './manage-members.ts'
 import { changeRole, createRole, findRole, listRoles, type RoleRow, removeRole } from './manage-roles.ts'
-import { findMember, listMembers, type MemberRow } from './read-members.ts'
 import {
   acceptInvitationBody,
   invitationBody,

@@ -1,6 +1,6 @@
 // The members room: who belongs to an organization, with which roles in which parts of it, and the custom roles of an
 // organization.
-import { userSchema } from '#access/accounts/user-schema.ts'
+import { linkToken, userSchema } from '#access/accounts/user-schema.ts'
 import { BUILT_IN_ROLES, PERMISSIONS, type Permission } from '#access/authorization/permissions.ts'
 import * as t from '#platform/http/schemas.ts'
 
@@ -84,16 +84,9 @@ export type RoleBody = t.Static<typeof roleBody>
 export const roleChange = t.Partial(roleBody, { additionalProperties: false })
 export type RoleChange = t.Static<typeof roleChange>
 
-const { role, role_id, role_name, project_id, environment_id } = grantSchema.properties
+const { id, source, created_at, ...offered } = grantSchema.properties
 
-export const offeredGrantSchema = t.namedObject('OfferedGrant', {
-  role,
-  role_id,
-  role_name,
-  project_id,
-  environment_id,
-})
-export type OfferedGrant = t.Static<typeof offeredGrantSchema>
+export const offeredGrantSchema = t.namedObject('OfferedGrant', offered)
 
 export const invitationSchema = t.namedObject('Invitation', {
   id: t.idOf('invitation'),
@@ -120,13 +113,7 @@ export const invitationBody = t.Exactly({
 })
 export type InvitationBody = t.Static<typeof invitationBody>
 
-const token = t.Text({
-  minLength: 1,
-  maxLength: 512,
-  description: 'The part of the link after `#`.',
-})
-
-export const readInvitationBody = t.Exactly({ token })
+export const readInvitationBody = t.Exactly({ token: linkToken })
 
 export const shownInvitationSchema = t.namedObject('ShownInvitation', {
   organization_name: t.Text('The name of the organization to join.'),
@@ -149,7 +136,7 @@ export const shownInvitationSchema = t.namedObject('ShownInvitation', {
 export type ShownInvitation = t.Static<typeof shownInvitationSchema>
 
 export const acceptInvitationBody = t.Exactly({
-  token,
+  token: linkToken,
   name: t.Optional(t.Name(255, 'The name of a new account. Default: the suggested one.')),
   password: t.Optional(
     t.Text({

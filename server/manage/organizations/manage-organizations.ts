@@ -13,7 +13,7 @@ import { can, type Permission } from '#access/authorization/permissions.ts'
 import { removeGrants } from '#model/inventory/remove-grants.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
-import { findById, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
+import { findById, findRows, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import {
   CHANGED_MEANWHILE,
@@ -23,6 +23,7 @@ import {
   invalidAt,
   listNames,
 } from '#platform/http/problems.ts'
+import type { ErrorsByField } from '#platform/http/validation.ts'
 import { insertWithSlug } from '#platform/slug.ts'
 import {
   checkRemoval,
@@ -85,19 +86,11 @@ export const nameTaken = (noun: string) => invalidAt('name', `is already taken b
 
 /** Pure: what is still in something, each kind with a few names: `{ projects: ['2 projects: Shop, Blog'] }`. */
 export function notEmpty(noun: string, contents: Record<string, readonly { name: string }[]>) {
-  const errors = Object.fromEntries(
-    Object.entries(contents)
-      .filter(([, rows]) => rows.length > 0)
-      .map(([kind, rows]) => [
-        kind,
-        [
-          listNames(
-            kind.replace(/s$/, ''),
-            rows.map(({ name }) => name),
-          ),
-        ],
-      ]),
-  )
+  const errors: ErrorsByField = {}
+  for (const [kind, rows] of Object.entries(contents)) {
+    const names = rows.map(({ name }) => name)
+    if (names.length > 0) errors[kind] = [listNames(kind.replace(/s$/, ''), names)]
+  }
   const reasons = Object.values(errors).flat()
   return reasons.length === 0
     ? undefined
@@ -105,13 +98,9 @@ export function notEmpty(noun: string, contents: Record<string, readonly { name:
 }
 
 export function loadNames(trx: Transaction, table: 'applications' | 'servers', environmentId: number) {
-  return trx
-    .selectFrom(table)
-    .select('name')
-    .where('environment_id', '=', environmentId)
-    .where('deleted_at', 'is', null)
-    .orderBy('name')
-    .execute()
+  return findRows(trx, table, { environment_id: environmentId, deleted_at: null }, ['name'], {
+    orderBy: 'name',
+  })
 }
 
 type Named = { id: number; name: string }
@@ -157,14 +146,10 @@ export async function removeOrganization(trx: Transaction, request: Removal) {
 
 /** In the order of their ids. */
 function lockContents(trx: Transaction, table: 'projects' | 'credentials', id: number): Promise<Named[]> {
-  return trx
-    .selectFrom(table)
-    .select(['id', 'name'])
-    .where('organization_id', '=', id)
-    .where('deleted_at', 'is', null)
-    .orderBy('id')
-    .forNoKeyUpdate()
-    .execute()
+  return findRows(trx, table, { organization_id: id, deleted_at: null }, ['id', 'name'], {
+    orderBy: 'id',
+    lock: 'for no key update',
+  })
 }
 
 const byName = (rows: readonly Named[]) => rows.toSorted((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,4 +1,5 @@
 // Lists organizations, projects and environments as far as the caller may see them, and presents them.
+
 import { sql } from 'kysely'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
@@ -9,9 +10,10 @@ import {
   loadProjects,
   loadRetention,
 } from '#model/inventory/load-scopes.ts'
-import type { EnvironmentRecord, Organization, Project } from '#model/inventory/schemas.ts'
+import type { Organization, Project } from '#model/inventory/schemas.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
+import { findRows } from '#platform/database/rows.ts'
 import type { Retention } from '#platform/database/tables.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { readPage } from '#platform/http/read-page.ts'
@@ -80,11 +82,7 @@ export async function presentProjects(db: Database, rows: Rows): Promise<Project
   )
 }
 
-export async function presentEnvironments(
-  db: Database,
-  rows: Rows,
-  defaults: Retention,
-): Promise<EnvironmentRecord[]> {
+export async function presentEnvironments(db: Database, rows: Rows, defaults: Retention) {
   const environments = await loadEnvironments(db, idsOf(rows))
   const retention = await loadRetention(db, idsOf(rows))
   const projects = environments.map(({ project }) => project)
@@ -102,11 +100,7 @@ export async function presentEnvironments(
 
 /** Target runs of this month. Those of removed environments still count for their project. */
 async function loadCreditsIn(db: Database, projectIds: readonly number[]) {
-  const environments = await db
-    .selectFrom('environments')
-    .select(['id', 'project_id'])
-    .where(anyOf('project_id', projectIds))
-    .execute()
+  const environments = await findRows(db, 'environments', { project_id: projectIds }, ['id', 'project_id'])
   const byEnvironment = await loadCredits(db, idsOf(environments))
   const byProject = new Map<number, number>()
   for (const { id, project_id } of environments)

@@ -3,26 +3,25 @@ import { sql } from 'kysely'
 import { CHECK_HEALTH, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { healthStepTimeout } from '#model/pipelines/health-check.ts'
 import { loadSteps } from '#model/pipelines/steps.ts'
-import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
 import type { HealthCheck } from '#platform/database/tables.ts'
-import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import { conflict } from '#platform/http/problems.ts'
 import { freePosition, retireRow, storeOrder } from './step-rows.ts'
 
 // The step `check-health` of a deploy follows from the health check of its pipeline or application: with one, the step
 // is right before `remove-old-releases`, and its row holds the check, so that a run does what was planned.
 
-/** The deploys of an application, or one of them. Call it under the lock of their environment. */
-export async function syncHealthSteps(
-  trx: Transaction,
-  of: { applicationId: number } | { pipelineId: number },
-): Promise<void> {
-  const rows = await trx
+/** The deploys of an application, or one of them. */
+type Deploys = { applicationId: number } | { pipelineId: number }
+
+function loadDeploys(trx: Transaction, of: Deploys) {
+  return trx
     .selectFrom('pipelines')
     .innerJoin('applications', 'applications.id', 'pipelines.application_id')
     .select((eb) => [
       'pipelines.id',
+      'pipelines.name',
       sql<HealthCheck | null>`coalesce(${eb.ref('pipelines.health_check')}, ${eb.ref('applications.health_check')})`.as(
         'check',
       ),
@@ -35,7 +34,11 @@ export async function syncHealthSteps(
     .where('pipelines.operation', '=', 'deploy')
     .where('pipelines.deleted_at', 'is', null)
     .execute()
-  for (const { id, check } of rows) await syncHealthStep(trx, id, check)
+}
+
+/** Call it under the lock of their environment. */
+export async function syncHealthSteps(trx: Transaction, of: Deploys) {
+  for (const { id, check } of await loadDeploys(trx, of)) await syncHealthStep(trx, id, check)
 }
 
 async function syncHealthStep(trx: Transaction, pipelineId: number, check: HealthCheck | null) {
@@ -65,17 +68,8 @@ export function isHealthStep({ name, built_in }: { name: string; built_in: boole
 }
 
 /** Whether each of these pipelines could have the step. */
-export async function checkHealthStepFits(
-  trx: Transaction,
-  of: { applicationId: number } | { pipelineId: number },
-): Promise<HttpProblem | undefined> {
-  const pipelines = await trx
-    .selectFrom('pipelines')
-    .select(['id', 'name'])
-    .where('pipelineId' in of ? anyOf('id', [of.pipelineId]) : anyOf('application_id', [of.applicationId]))
-    .where('operation', '=', 'deploy')
-    .where('deleted_at', 'is', null)
-    .execute()
+export async function checkHealthStepFits(trx: Transaction, of: Deploys) {
+  const pipelines = await loadDeploys(trx, of)
   const steps = await loadSteps(
     trx,
     pipelines.map(({ id }) => id),

@@ -4,7 +4,7 @@ import type { KnownNames } from '#access/authorization/known-names.ts'
 import type { ResourceName } from '#model/inventory/local-servers.ts'
 import { presentHealthCheck } from '#model/pipelines/health-check.ts'
 import { wholeRollout } from '#model/pipelines/rollout.ts'
-import { type Pipeline, pipelineSchema } from '#model/pipelines/schemas.ts'
+import { pipelineSchema } from '#model/pipelines/schemas.ts'
 import { loadSteps, presentSteps } from '#model/pipelines/steps.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -71,11 +71,7 @@ export function listEnvironmentPipelines(
   return readPage(query, 'pipelines', page)
 }
 
-export async function presentPipelines(
-  db: Database,
-  rows: readonly PipelineRow[],
-  names: KnownNames,
-): Promise<Pipeline[]> {
+export async function presentPipelines(db: Database, rows: readonly PipelineRow[], names: KnownNames) {
   const creators = rows.map((row) => row.created_by)
   const ids = rows.map((row) => row.id)
   const users = byId(await loadUsers(db, creators))

@@ -6,8 +6,9 @@ import { removeHook } from '#manage/hooks/manage-hooks.ts'
 import { type LockedEnvironment, lockForChange } from '#model/pipelines/lock-environment.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { NOW } from '#platform/database/rows.ts'
+import { findRows, NOW } from '#platform/database/rows.ts'
 import { conflict, type HttpProblem, listNames, REMOVED } from '#platform/http/problems.ts'
+import type { ErrorsByField } from '#platform/http/validation.ts'
 import { audited } from './manage-pipelines.ts'
 import { findPipeline, findPipelines } from './read-pipelines.ts'
 
@@ -65,15 +66,13 @@ export function checkDependents(
   what: string,
   dependents: Record<string, readonly [noun: string, rows: readonly Named[], suffix?: string]>,
 ): HttpProblem | undefined {
-  const found = Object.entries(dependents).filter(([, [, rows]]) => rows.length > 0)
-  if (found.length === 0) return undefined
-  const errors = Object.fromEntries(
-    found.map(([field, [noun, rows, suffix = '']]) => {
-      const names = rows.map(({ name }) => name)
-      return [field, [`${listNames(noun, names)}${suffix}`]]
-    }),
-  )
+  const errors: ErrorsByField = {}
+  for (const [field, [noun, rows, suffix = '']] of Object.entries(dependents)) {
+    const names = rows.map(({ name }) => name)
+    if (names.length > 0) errors[field] = [`${listNames(noun, names)}${suffix}`]
+  }
   const reasons = Object.values(errors).flat().join('; ')
+  if (reasons === '') return undefined
   return conflict(`${what} is still in use (${reasons}): remove that first, or add ?cascade=true.`, errors)
 }
 
@@ -126,23 +125,13 @@ export async function removePipelines(
 }
 
 export function pipelinesOf(trx: Transaction, owner: 'application_id' | 'server_id', ids: readonly number[]) {
-  return trx
-    .selectFrom('pipelines')
-    .select(['id', 'name'])
-    .where(anyOf(owner, ids))
-    .where('deleted_at', 'is', null)
-    .orderBy('id')
-    .execute()
+  return findRows(trx, 'pipelines', { [owner]: ids, deleted_at: null }, ['id', 'name'], { orderBy: 'id' })
 }
 
 export function hooksOf(trx: Transaction, pipelineIds: readonly number[]) {
-  return trx
-    .selectFrom('hooks')
-    .select(['id', 'name', 'type'])
-    .where(anyOf('pipeline_id', pipelineIds))
-    .where('deleted_at', 'is', null)
-    .orderBy('created_at')
-    .execute()
+  return findRows(trx, 'hooks', { pipeline_id: pipelineIds, deleted_at: null }, ['id', 'name', 'type'], {
+    orderBy: 'created_at',
+  })
 }
 
 function followersOf(trx: Transaction, id: number): Promise<Named[]> {

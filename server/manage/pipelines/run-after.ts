@@ -3,6 +3,7 @@ import { can } from '#access/authorization/permissions.ts'
 import type { LockedEnvironment } from '#model/pipelines/lock-environment.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
+import { findRows } from '#platform/database/rows.ts'
 import { FieldErrors, type HttpProblem, invalidAt } from '#platform/http/problems.ts'
 
 /** `id` is null for a new pipeline: nothing can run after it yet. */
@@ -17,14 +18,8 @@ export async function checkRunAfter(
   wanted: readonly number[],
 ): Promise<HttpProblem | undefined> {
   if (wanted.length === 0) return undefined
-  const known = byId(
-    await trx
-      .selectFrom('pipelines')
-      .select(['id', 'name'])
-      .where('environment_id', '=', scope.environment_id)
-      .where('deleted_at', 'is', null)
-      .execute(),
-  )
+  const inEnvironment = { environment_id: scope.environment_id, deleted_at: null }
+  const known = byId(await findRows(trx, 'pipelines', inEnvironment, ['id', 'name']))
   const unknown = new FieldErrors()
   wanted.forEach((id, index) => {
     if (!known.has(id) || !can(caller, 'pipeline:view', scope))
@@ -41,11 +36,10 @@ export async function checkRunAfter(
 }
 
 async function loadRunAfter(trx: Transaction, environmentId: number): Promise<Map<number, number[]>> {
-  const links = await trx
-    .selectFrom('pipeline_run_after')
-    .select(['pipeline_id', 'after_pipeline_id'])
-    .where('environment_id', '=', environmentId)
-    .execute()
+  const links = await findRows(trx, 'pipeline_run_after', { environment_id: environmentId }, [
+    'pipeline_id',
+    'after_pipeline_id',
+  ])
   const byFollower = Map.groupBy(links, (link) => link.pipeline_id)
   return new Map([...byFollower].map(([id, group]) => [id, group.map((link) => link.after_pipeline_id)]))
 }

@@ -18,9 +18,8 @@ import { type LockedEnvironment, lockEnvironment, lockForChange } from '#model/p
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import { sharedName } from '#model/workers/placement.ts'
 import type { SshVerdict } from '#platform/addresses/ssh-guard.ts'
-import { anyOf } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { insertRow, NOW, updateRow } from '#platform/database/rows.ts'
+import { findRows, insertRow, NOW, updateRow } from '#platform/database/rows.ts'
 import { GONE, type HttpProblem } from '#platform/http/problems.ts'
 import { judgeDestination } from './host-rules.ts'
 import { type NormalizedServer, normalizeServer, SERVER_FIELDS, usesKeyAnew } from './normalize-server.ts'
@@ -113,12 +112,9 @@ export async function removeServer(trx: Transaction, request: Removal) {
   const held = await lockForChange(trx, 'servers', id, findServer, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: server } = held
-  const applications = await trx
-    .selectFrom('applications')
-    .select('name')
-    .where(anyOf('id', server.application_ids))
-    .orderBy('name')
-    .execute()
+  const applications = await findRows(trx, 'applications', { id: server.application_ids }, ['name'], {
+    orderBy: 'name',
+  })
   const pipelines = await pipelinesOf(trx, 'server_id', [id])
   const pipelineIds = pipelines.map((pipeline) => pipeline.id)
   const hooks = await hooksOf(trx, pipelineIds)

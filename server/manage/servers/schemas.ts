@@ -32,12 +32,10 @@ const fields = {
       'x-hint': 'must be an account name',
       description: 'Required for `ssh`: the account to log in as.',
     }),
-    credential_id: t.IntegerOrNull({
-      minimum: 1,
-      maximum: Number.MAX_SAFE_INTEGER,
-      description:
-        'For `ssh`: an SSH key of the same organization. Using it, or using it for another destination, requires `credential:run`.',
-    }),
+    credential_id: t.described(
+      t.IdOrNull,
+      'For `ssh`: an SSH key of the same organization. Using it, or using it for another destination, requires `credential:run`.',
+    ),
     host_key: t.TextOrNull({
       maxLength: 4096,
       description:

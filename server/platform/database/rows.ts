@@ -1,4 +1,5 @@
 import { type InsertObject, type Selectable, type SelectQueryBuilder, sql, type UpdateObject } from 'kysely'
+import { anyOf } from './any-of.ts'
 import type { Database, Transaction } from './connect.ts'
 import type { Dated } from './tables/columns.ts'
 import type { Tables } from './tables.ts'
@@ -30,24 +31,37 @@ export function findById<Joined extends Tables, Table extends keyof Joined, Row>
     .executeTakeFirst()
 }
 
-/** The row with these values, if there is one; null means `is null`. `lock`: until the transaction ends. */
-export async function findRow<
-  Table extends keyof Tables & string,
-  Column extends keyof Selectable<Tables[Table]> & string,
->(
+type Row<Table extends keyof Tables> = Selectable<Tables[Table]>
+type Lock = 'for share' | 'for no key update'
+
+/** The rows with these values: a list means any of these ids, null means `is null`. `lock`: until the transaction ends. */
+export async function findRows<Table extends keyof Tables & string, Column extends keyof Row<Table> & string>(
   db: Database,
   table: Table,
-  values: Partial<Selectable<Tables[Table]>>,
+  values: { [Name in keyof Row<Table>]?: Row<Table>[Name] | readonly number[] },
   columns: readonly Column[],
-  lock?: 'for share' | 'for no key update',
+  { orderBy, lock }: { orderBy?: keyof Row<Table> & string; lock?: Lock } = {},
 ) {
-  const conditions = Object.entries(values).map(([name, value]) =>
-    value === null ? sql`${sql.ref(name)} is null` : sql`${sql.ref(name)} = ${value}`,
-  )
-  const { rows } = await sql<Pick<Selectable<Tables[Table]>, Column>>`
+  const conditions = Object.entries(values).map(([name, value]) => {
+    if (value === null) return sql`${sql.ref(name)} is null`
+    return Array.isArray(value) ? anyOf(name, value) : sql`${sql.ref(name)} = ${value}`
+  })
+  const { rows } = await sql<Pick<Row<Table>, Column>>`
     select ${sql.join(columns.map((name) => sql.ref(name)))} from ${sql.table(table)}
-    where ${sql.join(conditions, sql` and `)} ${sql.raw(lock ?? '')}`.execute(db)
-  return rows[0]
+    where ${sql.join(conditions, sql` and `)} ${orderBy ? sql`order by ${sql.ref(orderBy)}` : sql``}
+    ${sql.raw(lock ?? '')}`.execute(db)
+  return rows
+}
+
+/** The one with these values, if there is one. */
+export async function findRow<Table extends keyof Tables & string, Column extends keyof Row<Table> & string>(
+  db: Database,
+  table: Table,
+  values: Partial<Row<Table>>,
+  columns: readonly Column[],
+  lock?: Lock,
+) {
+  return (await findRows(db, table, values, columns, { lock }))[0]
 }
 
 /** Undefined columns take their default. */
