@@ -84,9 +84,11 @@ export function testScopes(theWorld: () => PagesWorld): void {
     await close()
   })
 
-  it('show people with a role in one project only that project, and how to get there', async () => {
-    const { page, errors, close } = await openPage(theWorld(), '/app/pipelines', limited)
-    await page.getByText('You have no access to an entire organization yet.').waitFor()
+  it('show people with a role in one project what is in it, and pages of the organization who to ask', async () => {
+    const { page, errors, close } = await openPage(theWorld(), '/app/members', limited)
+    await page.getByText('Your role covers only part of an organization').waitFor()
+    await goTo(page, '/app/pipelines')
+    await page.getByRole('link', { name: 'Restart Web shop' }).waitFor()
     await goTo(page, `/app/pipelines?organization=1&project=${shop.projectId}`)
     await page.getByRole('link', { name: 'Restart Web shop' }).waitFor()
     await isSelected(page, 'Sample organization', 'Web shop', 'All environments')

@@ -1,12 +1,15 @@
-import { Button, Kbd, NativeSelect, Paper, Table, Text } from '@mantine/core'
+import { Button, Kbd, NativeSelect, Table, Text } from '@mantine/core'
+import { Activity, ShieldAlert } from 'lucide-react'
 import { type CSSProperties, memo, type RefObject, useCallback, useEffect, useMemo, useRef } from 'react'
 import { Link } from 'wouter'
-import { Loaded, PageHeader } from '#web/base/ui/page.tsx'
+import { useAnyPermission } from '#web/base/session/permissions.ts'
+import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { StatusBadge } from '#web/base/ui/parts.tsx'
 import { Pager, TableFrame } from '#web/base/ui/table.tsx'
 import { Age, Duration } from '#web/base/ui/time.tsx'
 import { usePipelineNames } from '#web/resources/pipelines/pipeline-names.ts'
-import { type UpdateSearch, useSearch } from '#web/shared/scope/scope.ts'
+import { scopeSearch, type UpdateSearch, useScope, useSearch } from '#web/shared/scope/scope.ts'
+import { StartHere, useFirstStep } from '#web/shared/scope/start-here.tsx'
 import classes from './actions.module.css'
 import { FilterBar } from './filter-bar.tsx'
 import { isFiltered, NO_FILTERS, PAGE_SIZES, readFilters } from './filters.ts'
@@ -93,20 +96,49 @@ function ActionTable({ rows, names, ref }: ActionTableProps) {
 }
 
 function Empty({ isFiltered, clear }: { isFiltered: boolean; clear(): void }) {
+  const [scope] = useScope()
+  const { allowed, reason } = useAnyPermission('action:view', scope)
+  const { allowed: mayRun } = useAnyPermission('pipeline:run', scope)
+  const step = useFirstStep('pipeline')
+  if (isFiltered)
+    return (
+      <EmptyState
+        icon={Activity}
+        title="No actions match these filters"
+        action={
+          <Button variant="default" onClick={clear}>
+            Clear filters
+          </Button>
+        }
+      />
+    )
+  if (step) return <StartHere {...EMPTY} needs="pipeline" />
+  if (!allowed)
+    return (
+      <EmptyState icon={ShieldAlert} title="You cannot see runs here">
+        {reason}
+      </EmptyState>
+    )
   return (
-    <Paper withBorder p="xl" ta="center">
-      <Text>{isFiltered ? 'No actions match these filters' : 'No runs yet'}</Text>
-      {isFiltered ? (
-        <Button variant="default" mt="md" onClick={clear}>
-          Clear filters
-        </Button>
-      ) : (
-        <Text className="dimmed">
-          Run a pipeline from its page, or call one of its incoming hooks. Runs appear here as they start.
-        </Text>
-      )}
-    </Paper>
+    <EmptyState
+      {...EMPTY}
+      action={
+        mayRun && (
+          <Button component={Link} href={`/pipelines${scopeSearch(scope)}`}>
+            Run a pipeline
+          </Button>
+        )
+      }
+    >
+      {EMPTY.text}
+    </EmptyState>
   )
+}
+
+const EMPTY = {
+  icon: Activity,
+  title: 'No runs yet',
+  text: 'Run a pipeline from its page, or call one of its incoming hooks. Runs appear here as they start.',
 }
 
 /** j and k move through the links of the rows, which Enter opens; / focuses the filters. */

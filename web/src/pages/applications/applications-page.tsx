@@ -1,13 +1,13 @@
 import { TextInput } from '@mantine/core'
-import { AppWindow, Plus } from 'lucide-react'
+import { AppWindow } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useApi } from '#web/base/api/queries.ts'
 import type { Environment } from '#web/base/api/types.ts'
 import { FormDialog } from '#web/base/form/form-dialog.tsx'
 import { type RecordForm, useRecordForm } from '#web/base/form/use-record-form.ts'
-import { environmentScope, useAnyPermission } from '#web/base/session/permissions.ts'
-import { GuardedButton, ReasonedButton } from '#web/base/ui/controls.tsx'
+import { environmentScope } from '#web/base/session/permissions.ts'
+import { GuardedButton } from '#web/base/ui/controls.tsx'
 import { notify } from '#web/base/ui/notify.ts'
 import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { Dimmed } from '#web/base/ui/parts.tsx'
@@ -36,20 +36,26 @@ import { AddDialog, type NewInEnvironment } from '#web/shared/scope/add-dialog.t
 import { EachEnvironment } from '#web/shared/scope/each-environment.tsx'
 import type { EnvironmentChoice } from '#web/shared/scope/environment-choice.ts'
 import { LatestRun, useLatestRuns } from '#web/shared/scope/latest-run.tsx'
+import { AddButton } from '#web/shared/scope/start-here.tsx'
 
 type Adding = { environmentId?: number }
 
+const EMPTY = {
+  icon: AppWindow,
+  title: 'No applications yet',
+  text: 'An application is a repository and the servers that it is deployed to.',
+}
+
 export default function ApplicationsPage() {
   const [adding, setAdding] = useState<Adding>()
-  const { allowed, reason } = useAnyPermission('application:add', {})
   return (
     <>
       <PageHeader title="Applications">
-        <ReasonedButton reason={allowed ? undefined : reason} icon={Plus} onClick={() => setAdding({})}>
+        <AddButton permission="application:add" needs="environment" onClick={() => setAdding({})}>
           Add application
-        </ReasonedButton>
+        </AddButton>
       </PageHeader>
-      <EachEnvironment>
+      <EachEnvironment empty={EMPTY}>
         {(environment) => (
           <EnvironmentApplications
             environment={environment}
@@ -81,13 +87,12 @@ function EnvironmentApplications({ environment, add }: { environment: Environmen
             [
               'Last run',
               'status-cell',
-              (one) => <LatestRun run={runs?.get(one.id) ?? one.last_deployments.latest} />,
+              (one) => <LatestRun run={runs?.get(one.id) ?? one.last_deployments.latest} scope={scope} />,
             ],
           ]}
           empty={
             <EmptyState
-              icon={AppWindow}
-              title="No applications yet"
+              {...EMPTY}
               isCompact
               action={
                 <GuardedButton variant="default" permission="application:add" scope={scope} onClick={add}>
@@ -95,7 +100,7 @@ function EnvironmentApplications({ environment, add }: { environment: Environmen
                 </GuardedButton>
               }
             >
-              An application is a repository and the servers that it is deployed to.
+              {EMPTY.text}
             </EmptyState>
           }
         />

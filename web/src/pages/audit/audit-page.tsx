@@ -9,8 +9,8 @@ import { formatDateTime } from '#web/base/ui/format.ts'
 import { EmptyState, Loaded, Loading, PageHeader } from '#web/base/ui/page.tsx'
 import { type Column, Pager, RowTable } from '#web/base/ui/table.tsx'
 import { CopyAs } from '#web/shared/copy-as/copy-as.tsx'
-import { NoOrganization } from '#web/shared/scope/each-environment.tsx'
 import { type UpdateSearch, useSearch } from '#web/shared/scope/scope.ts'
+import { StartHere } from '#web/shared/scope/start-here.tsx'
 import { useOrganizationId, useOrganizations } from '#web/shared/scope/tree.ts'
 import classes from './audit.module.css'
 import { EntryDialog } from './entry-dialog.tsx'
@@ -24,8 +24,9 @@ export default function AuditPage() {
   const { isInstanceAdmin } = useSession()
   const organizationId = useOrganizationId()
   const filters = readAuditFilters(search)
-  if (filters.isEverything && isInstanceAdmin)
-    return <AuditLog organizationId={null} filters={filters} change={change} />
+  const hasNoOrganization = useOrganizations().data?.length === 0
+  if (isInstanceAdmin && (filters.isEverything || hasNoOrganization))
+    return <AuditLog organizationId={null} filters={{ ...filters, isEverything: true }} change={change} />
   if (organizationId !== undefined)
     return (
       <OrganizationLog
@@ -37,7 +38,12 @@ export default function AuditPage() {
   return (
     <>
       <PageHeader title="Audit" />
-      <NoOrganization />
+      <StartHere
+        icon={ScrollText}
+        title="No entries yet"
+        text="Every change in an organization leaves an entry here."
+        needs="organization"
+      />
     </>
   )
 }

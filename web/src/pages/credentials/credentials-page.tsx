@@ -10,7 +10,7 @@ import { RowTable } from '#web/base/ui/table.tsx'
 import { Age } from '#web/base/ui/time.tsx'
 import { type Credential, useCredentials } from '#web/resources/credentials/credentials.ts'
 import { CopyAs } from '#web/shared/copy-as/copy-as.tsx'
-import { NoOrganization } from '#web/shared/scope/each-environment.tsx'
+import { StartHere } from '#web/shared/scope/start-here.tsx'
 import { useOrganizationId } from '#web/shared/scope/tree.ts'
 import { CheckCredentialDialog } from './check-credential-dialog.tsx'
 import {
@@ -20,6 +20,12 @@ import {
   ShowKeyDialog,
 } from './credential-dialogs.tsx'
 import { UsedBy } from './used-by.tsx'
+
+const EMPTY = {
+  icon: KeyRound,
+  title: 'No credentials yet',
+  text: 'A credential is a token for private repositories, or an SSH key for servers. Gantry stores it encrypted and never shows it again.',
+}
 
 type OpenDialog = { kind: 'edit' | 'check' | 'remove' | 'key'; credential: Credential }
 
@@ -41,7 +47,7 @@ export default function CredentialsPage() {
         )}
       </PageHeader>
       {id === undefined ? (
-        <NoOrganization />
+        <StartHere {...EMPTY} needs="organization" />
       ) : (
         <CredentialList organizationId={id} add={() => setAdding(true)} />
       )}
@@ -86,8 +92,7 @@ function CredentialList({ organizationId, add }: { organizationId: number; add()
             ]}
             empty={
               <EmptyState
-                icon={KeyRound}
-                title="No credentials yet"
+                {...EMPTY}
                 action={
                   <GuardedButton
                     variant="default"
@@ -99,8 +104,7 @@ function CredentialList({ organizationId, add }: { organizationId: number; add()
                   </GuardedButton>
                 }
               >
-                A credential is a token for private repositories, or an SSH key for servers. Gantry stores it
-                encrypted and never shows it again.
+                {EMPTY.text}
               </EmptyState>
             }
           />

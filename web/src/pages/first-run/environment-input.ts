@@ -1,5 +1,6 @@
 // Where a new application goes. Pure.
 import type { NameEntry, Organization } from '#web/base/api/types.ts'
+import type { Scope } from '#web/shared/scope/scope.ts'
 import { findSample } from './checklist.ts'
 
 export const NEW = 'new'
@@ -14,20 +15,24 @@ export type EnvironmentInput = {
   organizationId: number | undefined
 }
 
-/** The selected environment, else the first one, else new names. */
+/** The selected environment, else the first one of the selected organization, else new names. */
 export function environmentInput(
-  environments: readonly Pick<NameEntry, 'id'>[],
+  environments: readonly Pick<NameEntry, 'id' | 'organization'>[],
   organizations: readonly Organization[],
-  selected: number | undefined,
+  selected: Pick<Scope, 'organization' | 'environment'>,
 ): EnvironmentInput {
   const sample = findSample(organizations)
-  const found = environments.find(({ id }) => id === selected) ?? environments[0]
+  const inScope = (id: number) => selected.organization === undefined || id === selected.organization
+  const found =
+    environments.find(({ id }) => id === selected.environment) ??
+    environments.find(({ organization }) => inScope(organization.id))
+  const own = organizations.filter(({ id }) => id !== sample?.id)
   return {
     existing: found ? String(found.id) : NEW,
     organization: 'My organization',
     project: 'My project',
     environment: 'Production',
-    organizationId: organizations.find(({ id }) => id !== sample?.id)?.id,
+    organizationId: (own.find(({ id }) => inScope(id)) ?? own[0])?.id,
   }
 }
 

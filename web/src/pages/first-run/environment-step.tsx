@@ -1,15 +1,19 @@
 import { NativeSelect, Stack, TextInput } from '@mantine/core'
 import { useRef } from 'react'
 import { queryKeys, useApi, useGet, useRefetch } from '#web/base/api/queries.ts'
+import type { NameEntry } from '#web/base/api/types.ts'
 import { RecordForm } from '#web/base/form/record-form.tsx'
 import { useRecordForm } from '#web/base/form/use-record-form.ts'
+import { useAnyPermission } from '#web/base/session/permissions.ts'
+import { useSession } from '#web/base/session/session.ts'
 import { Loaded } from '#web/base/ui/page.tsx'
 import { Dimmed } from '#web/base/ui/parts.tsx'
+import type { Scope } from '#web/shared/scope/scope.ts'
 import { useOrganizations } from '#web/shared/scope/tree.ts'
 import { findSample } from './checklist.ts'
 import { type EnvironmentInput, environmentInput, NEW, validateEnvironment } from './environment-input.ts'
 
-type EnvironmentStepProps = { selected: number | undefined; onChosen(environmentId: number): void }
+type EnvironmentStepProps = { selected: Scope; onChosen(environmentId: number): void }
 
 /** The environment that the application belongs to: an existing one, or a new one with all that it needs. */
 export function EnvironmentStep(props: EnvironmentStepProps) {
@@ -42,7 +46,7 @@ export function EnvironmentStep(props: EnvironmentStepProps) {
 
 type EnvironmentFormProps = EnvironmentStepProps & {
   initial: EnvironmentInput
-  environments: { id: number | string; path: string; name: string; organization: { name: string } }[]
+  environments: Pick<NameEntry, 'id' | 'path' | 'name' | 'organization'>[]
 }
 
 function EnvironmentForm({ initial, environments, onChosen }: EnvironmentFormProps) {
@@ -79,8 +83,22 @@ function EnvironmentForm({ initial, environments, onChosen }: EnvironmentFormPro
     },
   })
   const isNew = form.values.existing === NEW
+  const { isInstanceAdmin } = useSession()
+  const { organizationId } = initial
+  const project = useAnyPermission(
+    'project:add',
+    organizationId === undefined ? {} : { organization: organizationId },
+  )
+  const missing =
+    organizationId === undefined
+      ? isInstanceAdmin
+        ? undefined
+        : 'Only instance administrators create organizations. Ask one to invite you to theirs.'
+      : project.allowed
+        ? undefined
+        : project.reason
   return (
-    <RecordForm form={form} submit="Continue">
+    <RecordForm form={form} submit="Continue" reason={isNew ? missing : undefined}>
       {environments.length > 0 && (
         <NativeSelect
           label="Environment"

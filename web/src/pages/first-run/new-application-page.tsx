@@ -11,7 +11,7 @@ import { ErrorAlert, Loaded, Loading, PageHeader } from '#web/base/ui/page.tsx'
 import { Dimmed } from '#web/base/ui/parts.tsx'
 import { useChosenPipeline } from '#web/resources/hooks/pipeline-field.tsx'
 import { usePipeline } from '#web/resources/pipelines/pipelines.ts'
-import { useSearch } from '#web/shared/scope/scope.ts'
+import { readScope, useSearch } from '#web/shared/scope/scope.ts'
 import { useEnvironment } from '#web/shared/scope/tree.ts'
 import { ApplicationSteps } from './application-steps.tsx'
 import { EnvironmentStep } from './environment-step.tsx'
@@ -40,7 +40,7 @@ export default function NewApplicationPage() {
           change={pipelineId === undefined ? () => update({ step: 'place' }) : undefined}
         >
           <EnvironmentStep
-            selected={environmentId}
+            selected={readScope(search)}
             onChosen={(environment) => update({ environment, step: 'repository' })}
           />
         </StepCard>

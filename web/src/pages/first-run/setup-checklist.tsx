@@ -18,7 +18,7 @@ const HIDDEN = 'gantry-setup-hidden'
 
 /** On the overview, until something has been deployed or the person hides it. */
 export function SetupChecklist() {
-  const { sample, tasks } = useSetup()
+  const { sample, tasks, isEmpty } = useSetup()
   const { isInstanceAdmin } = useSession()
   const { allowed } = useAnyPermission('application:add', {})
   const [isHidden, setHidden] = useLocalStorage({
@@ -28,15 +28,15 @@ export function SetupChecklist() {
   })
   return (
     <>
-      {tasks && !isHidden && (allowed || isInstanceAdmin) && (
-        <Checklist tasks={tasks} hide={() => setHidden(true)} />
+      {tasks && (isEmpty || !isHidden) && (allowed || isInstanceAdmin) && (
+        <Checklist tasks={tasks} hide={isEmpty ? undefined : () => setHidden(true)} />
       )}
       {sample && <SampleNotice sample={sample} />}
     </>
   )
 }
 
-function Checklist({ tasks, hide }: { tasks: Task[]; hide(): void }) {
+function Checklist({ tasks, hide }: { tasks: Task[]; hide: (() => void) | undefined }) {
   const done = tasks.filter(({ isDone }) => isDone).length
   const next = tasks.find(({ isDone }) => !isDone)
   return (
@@ -50,7 +50,7 @@ function Checklist({ tasks, hide }: { tasks: Task[]; hide(): void }) {
             {done} of {tasks.length} done
           </Dimmed>
         </div>
-        <CloseButton aria-label="Hide checklist" onClick={hide} />
+        {hide && <CloseButton aria-label="Hide checklist" onClick={hide} />}
       </Group>
       <Progress value={(done / tasks.length) * 100} my="sm" aria-label="Setup progress" />
       <ol className={`plain-list ${classes.tasks}`}>
@@ -113,7 +113,12 @@ function SampleNotice({ sample }: { sample: { id: number; name: string } }) {
 const TYPES = ['server', 'application', 'pipeline', 'incoming_hook']
 const REFETCH_INTERVAL_MS = 4_000
 
-type Setup = { sample: { id: number; name: string } | undefined; tasks: Task[] | undefined }
+type Setup = {
+  sample: { id: number; name: string } | undefined
+  tasks: Task[] | undefined
+  /** Without any organization there is nothing else to show. */
+  isEmpty: boolean
+}
 
 /** The checklist of a new installation; no tasks once something of one's own has been deployed. */
 function useSetup(): Setup {
@@ -148,5 +153,5 @@ function useSetup(): Setup {
     },
   })
   const tasks = hasDeployed === false && names ? setupTasks(names, false) : undefined
-  return { sample, tasks }
+  return { sample, tasks, isEmpty: organizations?.length === 0 }
 }

@@ -2,13 +2,12 @@
 import { Group, SegmentedControl, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData } from '@tanstack/react-query'
-import { ArrowDownToLine, ArrowUpFromLine, Plus, Search, Webhook } from 'lucide-react'
+import { ArrowDownToLine, ArrowUpFromLine, Search, Webhook } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { queryKeys, usePage } from '#web/base/api/queries.ts'
-import type { Hook } from '#web/base/api/types.ts'
-import { useAnyPermission } from '#web/base/session/permissions.ts'
-import { ReasonedButton } from '#web/base/ui/controls.tsx'
+import type { Environment, Hook } from '#web/base/api/types.ts'
+import { environmentScope } from '#web/base/session/permissions.ts'
 import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { HookBadge } from '#web/base/ui/parts.tsx'
 import { Pager, RowTable } from '#web/base/ui/table.tsx'
@@ -16,6 +15,7 @@ import classes from '#web/resources/hooks/hooks.module.css'
 import { usePipelineNames } from '#web/resources/pipelines/pipeline-names.ts'
 import { EachEnvironment } from '#web/shared/scope/each-environment.tsx'
 import { scopeSearch, useScope, useSearch } from '#web/shared/scope/scope.ts'
+import { AddButton } from '#web/shared/scope/start-here.tsx'
 
 const TYPES = [
   { value: 'all', label: 'All' },
@@ -23,6 +23,12 @@ const TYPES = [
   { value: 'outgoing', label: 'Outgoing' },
 ]
 const SEARCH_DELAY_MS = 250
+
+const EMPTY = {
+  icon: Webhook,
+  title: 'No hooks yet',
+  text: 'An incoming hook starts a pipeline when a service calls its URL. An outgoing hook notifies a service about runs.',
+}
 
 export default function HooksPage() {
   const [search, update] = useSearch()
@@ -53,26 +59,33 @@ export default function HooksPage() {
           onChange={(next) => update({ type: next === 'all' ? undefined : next }, true)}
         />
       </Group>
-      <EachEnvironment>
-        {({ id }) => <EnvironmentHooks key={`${id} ${type} ${q}`} environmentId={id} filter={filter} />}
+      <EachEnvironment empty={EMPTY}>
+        {(environment) => (
+          <EnvironmentHooks
+            key={`${environment.id} ${type} ${q}`}
+            environment={environment}
+            filter={filter}
+          />
+        )}
       </EachEnvironment>
     </>
   )
 }
 
 /** The next page asks which kind, which pipeline and which service. */
-function AddHookButton() {
+function AddHookButton({ environment }: { environment?: Environment }) {
   const [scope] = useScope()
   const [, navigate] = useLocation()
-  const { allowed, reason } = useAnyPermission('hook:add', scope)
+  const to = `/hooks/new${scopeSearch(environment ? environmentScope(environment) : scope)}`
   return (
-    <ReasonedButton
-      reason={allowed ? undefined : reason}
-      icon={Plus}
-      onClick={() => navigate(`/hooks/new${scopeSearch(scope)}`)}
+    <AddButton
+      permission="hook:add"
+      needs="pipeline"
+      {...(environment && { environment, variant: 'default' })}
+      onClick={() => navigate(to)}
     >
       Add hook
-    </ReasonedButton>
+    </AddButton>
   )
 }
 
@@ -82,12 +95,13 @@ const PER_PAGE = 25
 const REFETCH_INTERVAL_MS = 15_000
 
 /** One environment of the list. */
-function EnvironmentHooks({ environmentId, filter }: { environmentId: number; filter: HookFilter }) {
+function EnvironmentHooks({ environment, filter }: { environment: Environment; filter: HookFilter }) {
+  const { id } = environment
   const [page, setPage] = useState(1)
   const { q, type } = filter
   const wanted = { page, per_page: PER_PAGE, ...(q && { q }), ...(type && { 'filter[type]': type }) }
-  const query = usePage(queryKeys.environmentHooks(environmentId, filter, page), '/environments/{id}/hooks', {
-    params: { path: { id: environmentId }, query: wanted },
+  const query = usePage(queryKeys.environmentHooks(id, filter, page), '/environments/{id}/hooks', {
+    params: { path: { id }, query: wanted },
     placeholderData: keepPreviousData,
     refetchInterval: REFETCH_INTERVAL_MS,
   })
@@ -95,7 +109,7 @@ function EnvironmentHooks({ environmentId, filter }: { environmentId: number; fi
     <Loaded query={query} what="hooks">
       {({ items, total, hasNext }) =>
         items.length === 0 && page === 1 ? (
-          <NoHooks filter={filter} />
+          <NoHooks environment={environment} filter={filter} />
         ) : (
           <>
             <HooksTable hooks={items} />
@@ -109,13 +123,12 @@ function EnvironmentHooks({ environmentId, filter }: { environmentId: number; fi
   )
 }
 
-function NoHooks({ filter }: { filter: HookFilter }) {
+function NoHooks({ environment, filter }: { environment: Environment; filter: HookFilter }) {
   const isFiltered = filter.q !== '' || filter.type !== undefined
   if (isFiltered) return <span className="dimmed">No hook matches</span>
   return (
-    <EmptyState icon={Webhook} title="No hooks yet" isCompact>
-      An incoming hook starts a pipeline when a service calls its URL. An outgoing hook notifies a service
-      about runs.
+    <EmptyState {...EMPTY} isCompact action={<AddHookButton environment={environment} />}>
+      {EMPTY.text}
     </EmptyState>
   )
 }

@@ -1,7 +1,7 @@
 // Who belongs to the selected organization and may do what there: members, invitations and roles.
 import { Group, Text } from '@mantine/core'
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { UserPlus } from 'lucide-react'
+import { UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
 import { GantryError } from '#client/index.ts'
 import type { Api } from '#web/base/api/api.ts'
@@ -11,7 +11,7 @@ import { GuardedButton } from '#web/base/ui/controls.tsx'
 import { Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { Section } from '#web/base/ui/parts.tsx'
 import { CopyAs } from '#web/shared/copy-as/copy-as.tsx'
-import { NoOrganization } from '#web/shared/scope/each-environment.tsx'
+import { StartHere } from '#web/shared/scope/start-here.tsx'
 import { useOrganizationId, useOrganizations } from '#web/shared/scope/tree.ts'
 import type { ScopeNames } from './grant-input.ts'
 import { InviteDialog } from './invite-dialog.tsx'
@@ -25,7 +25,12 @@ export default function MembersPage() {
   return (
     <>
       <PageHeader title="Members" />
-      <NoOrganization />
+      <StartHere
+        icon={Users}
+        title="No members yet"
+        text="Members belong to an organization, and have roles in all or part of it."
+        needs="organization"
+      />
     </>
   )
 }

@@ -1,14 +1,18 @@
 import { Paper, VisuallyHidden } from '@mantine/core'
+import { LayoutDashboard, ShieldAlert } from 'lucide-react'
 import { lazy, Suspense } from 'react'
 import { Link } from 'wouter'
 import { queryKeys, useGet, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import type { FailingHook, Overview } from '#web/base/api/types.ts'
-import { Loaded, PageHeader } from '#web/base/ui/page.tsx'
+import { useAnyPermission, useGrants } from '#web/base/session/permissions.ts'
+import { useSession } from '#web/base/session/session.ts'
+import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { SectionCard } from '#web/base/ui/parts.tsx'
 import { Age, NextAttempt } from '#web/base/ui/time.tsx'
 import { SetupChecklist } from '#web/pages/first-run/setup-checklist.tsx'
 import { failureCount } from '#web/pages/hooks/outgoing/health.ts'
 import { scopeFilters, scopeSearch, useScope } from '#web/shared/scope/scope.ts'
+import { StartHere } from '#web/shared/scope/start-here.tsx'
 import classes from './overview.module.css'
 import { countLabel, FailedNotifications, NeedsAttention, OverviewRuns } from './overview-lists.tsx'
 
@@ -25,13 +29,19 @@ export default function OverviewPage() {
     params: { query: scopeFilters(scope) },
     refetchInterval: MAX_REFETCH_INTERVAL_MS,
   })
+  const { isInstanceAdmin } = useSession()
+  const hasRole = useGrants().data?.length !== 0
   return (
     <>
       <PageHeader title="Overview" />
       <SetupChecklist />
-      <Loaded query={query} what="overview">
-        {(overview) => <OverviewDetails overview={overview} />}
-      </Loaded>
+      {hasRole ? (
+        <Loaded query={query} what="overview">
+          {(overview) => <OverviewDetails overview={overview} />}
+        </Loaded>
+      ) : (
+        !isInstanceAdmin && <StartHere icon={LayoutDashboard} title="Nothing to see yet" text="" />
+      )}
     </>
   )
 }
@@ -39,6 +49,7 @@ export default function OverviewPage() {
 function OverviewDetails({ overview }: { overview: Overview }) {
   const { running, waiting, failures, counts, deliveries, workers, queue } = overview
   const [scope] = useScope()
+  const { allowed: seesRuns, reason } = useAnyPermission('action:view', scope)
   const to = (filters: Record<string, string>) => `/actions${scopeSearch(scope, filters)}`
   const lists = {
     running: to({ status: 'in-progress' }),
@@ -53,9 +64,13 @@ function OverviewDetails({ overview }: { overview: Overview }) {
   return (
     <>
       <dl className={classes.tiles}>
-        <Tile name="Running" value={counts.running} to={lists.running} />
-        <Tile name="Waiting" value={counts.waiting} to={lists.waiting} />
-        <Tile name="Failed (24 h)" value={failed} to={lists.failed} isBad={failed > 0} />
+        {seesRuns && (
+          <>
+            <Tile name="Running" value={counts.running} to={lists.running} />
+            <Tile name="Waiting" value={counts.waiting} to={lists.waiting} />
+            <Tile name="Failed (24 h)" value={failed} to={lists.failed} isBad={failed > 0} />
+          </>
+        )}
         <Tile name="Failing hooks" value={failing.length} isBad={failing.length > 0} />
         <Tile name="Pending deliveries" value={pending} />
         <Tile name="Undelivered (24 h)" value={undelivered} isBad={undelivered > 0} />
@@ -64,29 +79,37 @@ function OverviewDetails({ overview }: { overview: Overview }) {
         {dead > 0 && <Tile name="Dead letters" value={dead} isBad />}
       </dl>
       {overview.needs_attention.count > 0 && <NeedsAttention {...overview.needs_attention} />}
-      <div className={classes.runs}>
-        <OverviewRuns title="Running" runs={running} count={counts.running} to={lists.running}>
-          Nothing is running
-        </OverviewRuns>
-        <OverviewRuns title="Waiting" runs={waiting} count={counts.waiting} to={lists.waiting}>
-          Nothing is waiting
-        </OverviewRuns>
-        <OverviewRuns title="Failed (24 h)" runs={failures} count={failed} to={lists.failed}>
-          No failures in the last 24 hours
-        </OverviewRuns>
-      </div>
-      <div className={`columns ${classes.sections}`}>
-        <SectionCard id="days" title="Runs per day">
-          <Suspense fallback={<div className={classes.placeholder} />}>
-            <RunsChart days={overview.runs_per_day} />
-          </Suspense>
-        </SectionCard>
-        <SectionCard id="durations" title="Median duration">
-          <Suspense fallback={<div className={classes.placeholder} />}>
-            <DurationChart days={overview.median_duration_seconds_per_day} />
-          </Suspense>
-        </SectionCard>
-      </div>
+      {seesRuns ? (
+        <>
+          <div className={classes.runs}>
+            <OverviewRuns title="Running" runs={running} count={counts.running} to={lists.running}>
+              Nothing is running
+            </OverviewRuns>
+            <OverviewRuns title="Waiting" runs={waiting} count={counts.waiting} to={lists.waiting}>
+              Nothing is waiting
+            </OverviewRuns>
+            <OverviewRuns title="Failed (24 h)" runs={failures} count={failed} to={lists.failed}>
+              No failures in the last 24 hours
+            </OverviewRuns>
+          </div>
+          <div className={`columns ${classes.sections}`}>
+            <SectionCard id="days" title="Runs per day">
+              <Suspense fallback={<div className={classes.placeholder} />}>
+                <RunsChart days={overview.runs_per_day} />
+              </Suspense>
+            </SectionCard>
+            <SectionCard id="durations" title="Median duration">
+              <Suspense fallback={<div className={classes.placeholder} />}>
+                <DurationChart days={overview.median_duration_seconds_per_day} />
+              </Suspense>
+            </SectionCard>
+          </div>
+        </>
+      ) : (
+        <EmptyState icon={ShieldAlert} title="You cannot see runs here">
+          {reason}
+        </EmptyState>
+      )}
       {failing.length > 0 && (
         <SectionCard id="deliveries" title="Failing outgoing hooks">
           <ul className={`plain-list ${classes.list}`}>

@@ -41,7 +41,7 @@ function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
         <div className={classes.aside}>
           <PlanSection pipeline={pipeline} />
           <SectionCard id="runs" title="Recent runs">
-            <RecentRuns pipelineId={id} />
+            <RecentRuns pipelineId={id} scope={scope} />
           </SectionCard>
           <PipelineHooks pipelineId={id} scope={scope} />
           <SettingsSection pipeline={pipeline} scope={scope} />

@@ -1,20 +1,26 @@
 import { TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData } from '@tanstack/react-query'
-import { Plus, Workflow } from 'lucide-react'
+import { Workflow } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { queryKeys, usePage } from '#web/base/api/queries.ts'
 import type { Environment, Pipeline } from '#web/base/api/types.ts'
-import { environmentScope, useAnyPermission } from '#web/base/session/permissions.ts'
-import { ReasonedButton } from '#web/base/ui/controls.tsx'
+import { environmentScope, type PermissionScope } from '#web/base/session/permissions.ts'
 import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { type Column, Pager, RowTable } from '#web/base/ui/table.tsx'
 import { AddPipelineDialog } from '#web/resources/pipelines/add-pipeline-dialog.tsx'
 import { parseResourceKey } from '#web/resources/pipelines/new-pipeline.ts'
 import { EachEnvironment } from '#web/shared/scope/each-environment.tsx'
 import { type Scope, useScope, useSearch } from '#web/shared/scope/scope.ts'
+import { AddButton } from '#web/shared/scope/start-here.tsx'
 import { RunMarks } from './recent-runs.tsx'
+
+const EMPTY = {
+  icon: Workflow,
+  title: 'No pipelines yet',
+  text: 'A pipeline deploys an application, or runs commands on its servers.',
+}
 
 /** `?add=1` opens the dialog, `?add=application:12` for this application: other pages link to it. */
 export default function PipelinesPage() {
@@ -25,18 +31,24 @@ export default function PipelinesPage() {
   return (
     <>
       <PageHeader title="Pipelines">
-        <AddButton scope={scope} add={() => open('1')} />
+        <AddButton permission="pipeline:add" needs="resource" onClick={() => open('1')}>
+          Add pipeline
+        </AddButton>
       </PageHeader>
-      <EachEnvironment>
+      <EachEnvironment empty={EMPTY}>
         {(environment) => (
           <EnvironmentPipelines
             environment={environment}
             addButton={
               <AddButton
-                scope={environmentScope(environment)}
-                add={() => open(`environment:${environment.id}`)}
-                isSecond
-              />
+                permission="pipeline:add"
+                needs="resource"
+                environment={environment}
+                variant="default"
+                onClick={() => open(`environment:${environment.id}`)}
+              >
+                Add pipeline
+              </AddButton>
             }
           />
         )}
@@ -61,20 +73,6 @@ function scopeKey({ organization, project, environment }: Scope): string | undef
 
 function withinOf(add: string): string | undefined {
   return /^environment:[1-9]\d{0,14}$/.test(add) ? add : undefined
-}
-
-function AddButton({ scope, add, isSecond = false }: { scope: Scope; add(): void; isSecond?: boolean }) {
-  const { allowed, reason } = useAnyPermission('pipeline:add', scope)
-  return (
-    <ReasonedButton
-      reason={allowed ? undefined : reason}
-      variant={isSecond ? 'default' : 'filled'}
-      icon={Plus}
-      onClick={add}
-    >
-      Add pipeline
-    </ReasonedButton>
-  )
 }
 
 const PER_PAGE = 25
@@ -102,8 +100,8 @@ function EnvironmentPipelines({ environment, addButton }: EnvironmentPipelinesPr
       {({ items, total, hasNext }) => {
         if (items.length === 0 && page === 1 && search === '' && text === '')
           return (
-            <EmptyState icon={Workflow} title="No pipelines yet" action={addButton} isCompact>
-              A pipeline deploys an application, or runs commands on its servers.
+            <EmptyState {...EMPTY} action={addButton} isCompact>
+              {EMPTY.text}
             </EmptyState>
           )
         return (
@@ -125,7 +123,7 @@ function EnvironmentPipelines({ environment, addButton }: EnvironmentPipelinesPr
             {items.length === 0 ? (
               <p className="dimmed">No pipelines match.</p>
             ) : (
-              <RowTable label={label} rows={items} columns={COLUMNS} />
+              <RowTable label={label} rows={items} columns={columnsIn(environmentScope(environment))} />
             )}
             {(page > 1 || hasNext) && (
               <Pager label={`Pages of ${label}`} {...{ page, total, hasNext }} go={setPage} />
@@ -137,12 +135,12 @@ function EnvironmentPipelines({ environment, addButton }: EnvironmentPipelinesPr
   )
 }
 
-const COLUMNS: Column<Pipeline>[] = [
+const columnsIn = (scope: PermissionScope): Column<Pipeline>[] => [
   ['Name', 'wrap name-cell', ({ id, name }) => <Link href={`/pipelines/${id}`}>{name}</Link>],
   ['Runs on', 'wrap', (pipeline) => <RunsOn pipeline={pipeline} />],
   ['Operation', 'dimmed', ({ operation_human_readable }) => operation_human_readable],
   ['Steps', 'numeric dimmed', ({ steps }) => steps.length],
-  ['Last runs', undefined, ({ id }) => <RunMarks pipelineId={id} />],
+  ['Last runs', undefined, ({ id }) => <RunMarks pipelineId={id} scope={scope} />],
 ]
 
 function RunsOn({ pipeline }: { pipeline: Pipeline }) {

@@ -2,9 +2,11 @@ import { Group } from '@mantine/core'
 import { Link } from 'wouter'
 import { STATUSES } from '#client/index.ts'
 import { queryKeys, useGet } from '#web/base/api/queries.ts'
+import type { PermissionScope } from '#web/base/session/permissions.ts'
 import { formatDuration } from '#web/base/ui/format.ts'
 import { plural, STATUS_ICONS } from '#web/base/ui/status.ts'
 import { Age } from '#web/base/ui/time.tsx'
+import { NoRuns } from '#web/shared/scope/latest-run.tsx'
 import classes from './pipelines.module.css'
 import { median, type Run, successRate, toRun } from './run-stats.ts'
 
@@ -19,11 +21,13 @@ export function useRecentRuns(pipelineId: number) {
   })
 }
 
+type RunsProps = { pipelineId: number; scope: PermissionScope | undefined }
+
 /** The recent runs as bars, as high as they took long, and what they add up to. */
-export function RecentRuns({ pipelineId }: { pipelineId: number }) {
+export function RecentRuns({ pipelineId, scope }: RunsProps) {
   const { data } = useRecentRuns(pipelineId)
   if (!data) return <span className="dimmed">Loading runs…</span>
-  if (data.length === 0) return <span className="dimmed">No runs yet</span>
+  if (data.length === 0) return <NoRuns scope={scope} />
   const rate = successRate(data)
   const typical = median(data.flatMap(({ seconds }) => seconds ?? []))
   return (
@@ -72,11 +76,11 @@ const MAX_MARKS = 10
 const MARK = 10
 
 /** The last runs of a pipeline in one line. */
-export function RunMarks({ pipelineId }: { pipelineId: number }) {
+export function RunMarks({ pipelineId, scope }: RunsProps) {
   const { data } = useRecentRuns(pipelineId)
   const last = data?.[0]
   if (!data) return <span aria-hidden="true">…</span>
-  if (!last) return <span className="dimmed">No runs yet</span>
+  if (!last) return <NoRuns scope={scope} />
   return (
     <div className={classes.marks}>
       <Link href={`/actions/${last.id}`}>#{last.id}</Link>

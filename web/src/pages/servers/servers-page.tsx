@@ -1,12 +1,12 @@
-import { Plus, Server } from 'lucide-react'
+import { Server } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useApi } from '#web/base/api/queries.ts'
 import type { Environment } from '#web/base/api/types.ts'
 import { FormDialog } from '#web/base/form/form-dialog.tsx'
 import { useRecordForm } from '#web/base/form/use-record-form.ts'
-import { environmentScope, useAnyPermission } from '#web/base/session/permissions.ts'
-import { GuardedButton, ReasonedButton } from '#web/base/ui/controls.tsx'
+import { environmentScope } from '#web/base/session/permissions.ts'
+import { GuardedButton } from '#web/base/ui/controls.tsx'
 import { notify } from '#web/base/ui/notify.ts'
 import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { plural } from '#web/base/ui/status.ts'
@@ -25,14 +25,20 @@ import { AddDialog, type NewInEnvironment } from '#web/shared/scope/add-dialog.t
 import { EachEnvironment } from '#web/shared/scope/each-environment.tsx'
 import { LatestRun, useLatestRuns } from '#web/shared/scope/latest-run.tsx'
 import { useSearch } from '#web/shared/scope/scope.ts'
+import { AddButton } from '#web/shared/scope/start-here.tsx'
 
 type Adding = { environmentId?: number }
+
+const EMPTY = {
+  icon: Server,
+  title: 'No servers yet',
+  text: 'A server is where applications run: this machine, or one that Gantry reaches over SSH.',
+}
 
 /** `?add=1` opens the dialog. */
 export default function ServersPage() {
   const [search, update] = useSearch()
   const [adding, setAdding] = useState<Adding>()
-  const { allowed, reason } = useAnyPermission('server:add', {})
   function close(): void {
     setAdding(undefined)
     if (search.has('add')) update({ add: undefined }, true)
@@ -40,11 +46,11 @@ export default function ServersPage() {
   return (
     <>
       <PageHeader title="Servers">
-        <ReasonedButton reason={allowed ? undefined : reason} icon={Plus} onClick={() => setAdding({})}>
+        <AddButton permission="server:add" needs="environment" onClick={() => setAdding({})}>
           Add server
-        </ReasonedButton>
+        </AddButton>
       </PageHeader>
-      <EachEnvironment>
+      <EachEnvironment empty={EMPTY}>
         {(environment) => (
           <EnvironmentServers
             environment={environment}
@@ -73,12 +79,11 @@ function EnvironmentServers({ environment, add }: { environment: Environment; ad
             ['Connection', 'wrap', connectionOf],
             ['Root directory', 'wrap dimmed', ({ root_directory }) => <code>{root_directory}</code>],
             ['Applications', 'numeric dimmed', (one) => plural(one.linked_resources.length, 'application')],
-            ['Last run', 'status-cell', ({ id }) => <LatestRun run={runs?.get(id)} />],
+            ['Last run', 'status-cell', ({ id }) => <LatestRun run={runs?.get(id)} scope={scope} />],
           ]}
           empty={
             <EmptyState
-              icon={Server}
-              title="No servers yet"
+              {...EMPTY}
               isCompact
               action={
                 <GuardedButton variant="default" permission="server:add" scope={scope} onClick={add}>
@@ -86,8 +91,7 @@ function EnvironmentServers({ environment, add }: { environment: Environment; ad
                 </GuardedButton>
               }
             >
-              A server is where applications of {environment.name} run: this machine, or one that Gantry
-              reaches over SSH.
+              {EMPTY.text}
             </EmptyState>
           }
         />

@@ -12,7 +12,7 @@ import { Section } from '#web/base/ui/parts.tsx'
 import { RemoveDialog } from '#web/base/ui/remove-dialog.tsx'
 import { RowTable } from '#web/base/ui/table.tsx'
 import { CopyAs } from '#web/shared/copy-as/copy-as.tsx'
-import { scopeSearch } from '#web/shared/scope/scope.ts'
+import { scopeSearch, useSearch } from '#web/shared/scope/scope.ts'
 import { projectsQuery, useEnvironments } from '#web/shared/scope/tree.ts'
 import { AddEnvironmentDialog } from './environment-dialog.tsx'
 import { EnvironmentMenu } from './environment-menu.tsx'
@@ -62,9 +62,15 @@ type ProjectItemProps = { project: Project; organizationId: number }
 
 function ProjectItem({ project, organizationId }: ProjectItemProps) {
   const changed = useTreeChanged()
-  const [open, setOpen] = useState<'edit' | 'remove' | 'environment'>()
-  const close = () => setOpen(undefined)
   const { id, name } = project
+  const [search, update] = useSearch()
+  const isAsked = search.get('add') === `environment:${id}`
+  const [opened, setOpen] = useState<'edit' | 'remove' | 'environment'>()
+  const open = opened ?? (isAsked ? 'environment' : undefined)
+  const close = () => {
+    setOpen(undefined)
+    if (isAsked) update({ add: undefined }, true)
+  }
   const scope = { organization: organizationId, project: id }
   return (
     <Paper component="li" withBorder p="md" aria-label={name}>
@@ -132,7 +138,7 @@ function Environments({ project, scope }: EnvironmentsProps) {
               ),
             ],
           ]}
-          empty={<span className="dimmed">No environments yet</span>}
+          empty={<span className="dimmed">No environments yet. Add one, such as staging or production.</span>}
         />
       )}
     </Loaded>

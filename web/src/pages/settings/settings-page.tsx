@@ -5,7 +5,8 @@ import { useState } from 'react'
 import { useSession } from '#web/base/session/session.ts'
 import { GuardedButton, ReasonedButton } from '#web/base/ui/controls.tsx'
 import { PageHeader } from '#web/base/ui/page.tsx'
-import { NoOrganization } from '#web/shared/scope/each-environment.tsx'
+import { useSearch } from '#web/shared/scope/scope.ts'
+import { StartHere } from '#web/shared/scope/start-here.tsx'
 import { useOrganizationId } from '#web/shared/scope/tree.ts'
 import { ApplyDialog } from './apply-dialog.tsx'
 import { AddOrganizationDialog, OrganizationSection } from './organization-section.tsx'
@@ -14,11 +15,18 @@ import { ProjectTree } from './project-tree.tsx'
 
 const NOT_ADMIN = 'Only instance administrators create organizations.'
 
+/** `?add=organization` opens the dialog, `?add=environment:12` that of an environment of this project. */
 export default function SettingsPage() {
   const id = useOrganizationId()
   const { isInstanceAdmin } = useSession()
-  const [adding, setAdding] = useState<'organization' | 'project' | 'document'>()
-  const close = () => setAdding(undefined)
+  const [search, update] = useSearch()
+  const [opened, setAdding] = useState<'organization' | 'project' | 'document'>()
+  const adding =
+    opened ?? (isInstanceAdmin && search.get('add') === 'organization' ? 'organization' : undefined)
+  const close = () => {
+    setAdding(undefined)
+    if (search.has('add')) update({ add: undefined }, true)
+  }
   return (
     <>
       <PageHeader title="Settings">
@@ -53,7 +61,12 @@ export default function SettingsPage() {
         </Group>
       </PageHeader>
       {id === undefined ? (
-        <NoOrganization />
+        <StartHere
+          icon={Building2}
+          title="No organization yet"
+          text="An organization holds people, credentials and projects."
+          needs="organization"
+        />
       ) : (
         <>
           <OrganizationSection key={id} id={id} />

@@ -12,7 +12,7 @@ import { Section, StatusBadge } from '#web/base/ui/parts.tsx'
 import { plural, triggerLabel } from '#web/base/ui/status.ts'
 import { type Column, RowTable } from '#web/base/ui/table.tsx'
 import { Age, Duration } from '#web/base/ui/time.tsx'
-import { LatestRun } from '#web/shared/scope/latest-run.tsx'
+import { LatestRun, NoRuns } from '#web/shared/scope/latest-run.tsx'
 import { AddPipelineDialog } from './add-pipeline-dialog.tsx'
 import { runTitle } from './pipeline-names.ts'
 
@@ -50,7 +50,11 @@ export function ResourcePipelines({ type, id, environmentId, scope }: ResourcePi
                 ['Name', 'wrap name-cell', (one) => <Link href={`/pipelines/${one.id}`}>{one.name}</Link>],
                 ['Operation', 'dimmed', (one) => one.operation_human_readable],
                 ['Steps', 'numeric dimmed', (one) => plural(one.steps.length, 'step')],
-                ['Last run', 'status-cell', (one) => <LatestRun run={runs.data?.latest.get(one.id)} />],
+                [
+                  'Last run',
+                  'status-cell',
+                  (one) => <LatestRun run={runs.data?.latest.get(one.id)} scope={scope} />,
+                ],
               ]}
               empty={
                 <EmptyState icon={Workflow} title="No pipelines yet" action={add}>
@@ -77,7 +81,7 @@ export function ResourcePipelines({ type, id, environmentId, scope }: ResourcePi
                 label="Recent runs"
                 rows={recent}
                 columns={RUN_COLUMNS}
-                empty={<span className="dimmed">No runs yet</span>}
+                empty={<NoRuns scope={scope} />}
               />
             )}
           </Loaded>

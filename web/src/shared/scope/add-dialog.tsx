@@ -1,8 +1,10 @@
 import { NativeSelect, Text } from '@mantine/core'
+import { Layers } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { Dialog } from '#web/base/ui/dialog.tsx'
 import { Loading } from '#web/base/ui/page.tsx'
 import { type EnvironmentChoice, useEnvironmentChoice } from './environment-choice.ts'
+import { StartHere } from './start-here.tsx'
 
 /** What the form of something new needs to know of its environment. */
 export type NewInEnvironment = {
@@ -28,9 +30,12 @@ export function AddDialog({ type, environmentId, close, children }: AddDialogPro
     return (
       <Dialog title={`Add ${type}`} close={close} size="lg">
         {choices ? (
-          <Text>
-            There is no environment that you can add {type === 'server' ? 'a' : 'an'} {type} to.
-          </Text>
+          <>
+            <Text mb="md">
+              There is no environment that you can add {type === 'server' ? 'a' : 'an'} {type} to.
+            </Text>
+            <StartHere icon={Layers} title="No environments yet" text="" />
+          </>
         ) : (
           <Loading what="environments" />
         )}

@@ -1,28 +1,43 @@
 // Pages that list what is in environments: those of the selected scope, else of the first projects.
-import { List, Text } from '@mantine/core'
 import { useQueries } from '@tanstack/react-query'
+import { Layers } from 'lucide-react'
 import type { ReactNode } from 'react'
-import { Link } from 'wouter'
+import { useLocation } from 'wouter'
 import { combineQueries, useApi } from '#web/base/api/queries.ts'
 import type { Environment, Organization } from '#web/base/api/types.ts'
-import { Loaded } from '#web/base/ui/page.tsx'
-import { Section, SectionCard } from '#web/base/ui/parts.tsx'
-import { useScope } from './scope.ts'
-import { projectsQuery, useEnvironment, useEnvironments, useOrganizations } from './tree.ts'
+import { GuardedButton } from '#web/base/ui/controls.tsx'
+import { EmptyState, Loaded, Loading } from '#web/base/ui/page.tsx'
+import { Section } from '#web/base/ui/parts.tsx'
+import { useEnvironmentChoices } from './environment-choice.ts'
+import { countOf, isMissing, type Summarized } from './first-step.ts'
+import { scopeSearch, useScope } from './scope.ts'
+import { type EmptyText, StartHere } from './start-here.tsx'
+import { projectsQuery, useEnvironment, useEnvironments, useOrganizations, useProject } from './tree.ts'
 
 /** Each environment takes several requests: more projects than this at once would take too long. */
 const MAX_PROJECTS = 3
+const MAX_UNLISTED = 5
 
 type Render = { children(environment: Environment): ReactNode }
 
-/** Renders `children` once for each environment, below its name. */
-export function EachEnvironment({ children }: Render) {
+/** Renders `children` once for each environment, below its name. `empty` is what the page says without any. */
+export function EachEnvironment({ empty, children }: Render & { empty: EmptyText }) {
   const [scope] = useScope()
+  const organizations = useOrganizations()
   if (scope.environment !== undefined)
     return <SelectedEnvironment id={scope.environment}>{children}</SelectedEnvironment>
   if (scope.project !== undefined)
     return <ProjectEnvironments id={scope.project}>{children}</ProjectEnvironments>
-  return <FirstProjects organizationId={scope.organization}>{children}</FirstProjects>
+  return (
+    <Loaded query={organizations} what="organizations">
+      {(all) => {
+        const visible = all.filter(({ id }) => scope.organization === undefined || id === scope.organization)
+        if (visible.length === 0) return <UnlistedEnvironments empty={empty}>{children}</UnlistedEnvironments>
+        if (isMissing('project', visible)) return <StartHere {...empty} />
+        return <OrganizationProjects organizations={visible}>{children}</OrganizationProjects>
+      }}
+    </Loaded>
+  )
 }
 
 function SelectedEnvironment({ id, children }: Render & { id: number }) {
@@ -33,16 +48,12 @@ function SelectedEnvironment({ id, children }: Render & { id: number }) {
   )
 }
 
-function ProjectEnvironments({
-  id,
-  name = 'This project',
-  children,
-}: Render & { id: number; name?: string }) {
+function ProjectEnvironments({ id, children }: Render & { id: number }) {
   return (
     <Loaded query={useEnvironments(id)} what="project">
       {(environments) =>
         environments.length === 0 ? (
-          <p className="dimmed">{name} has no environments yet.</p>
+          <NoEnvironments projectId={id} />
         ) : (
           environments.map((environment) => (
             <EnvironmentSection key={environment.id} environment={environment}>
@@ -55,24 +66,43 @@ function ProjectEnvironments({
   )
 }
 
+function NoEnvironments({ projectId }: { projectId: number }) {
+  const [, navigate] = useLocation()
+  return (
+    <Loaded query={useProject(projectId)} what="project">
+      {({ id, name, organization }) => (
+        <EmptyState
+          icon={Layers}
+          title={`${name} has no environments yet`}
+          isCompact
+          action={
+            <GuardedButton
+              variant="default"
+              permission="environment:add"
+              scope={{ organization: organization.id, project: id }}
+              onClick={() =>
+                navigate(
+                  `/settings${scopeSearch({ organization: organization.id }, { add: `environment:${id}` })}`,
+                )
+              }
+            >
+              Add environment
+            </GuardedButton>
+          }
+        >
+          An environment, such as staging or production, holds servers and applications.
+        </EmptyState>
+      )}
+    </Loaded>
+  )
+}
+
 function EnvironmentSection({ environment, children }: Render & { environment: Environment }) {
   const { id, name, project } = environment
   return (
     <Section id={`environment-${id}`} title={`${project.name} / ${name}`}>
       {children(environment)}
     </Section>
-  )
-}
-
-function FirstProjects({ organizationId, children }: Render & { organizationId: number | undefined }) {
-  return (
-    <Loaded query={useOrganizations()} what="organizations">
-      {(all) => {
-        const visible = all.filter(({ id }) => organizationId === undefined || id === organizationId)
-        if (visible.length === 0) return <NoOrganization />
-        return <OrganizationProjects organizations={visible}>{children}</OrganizationProjects>
-      }}
-    </Loaded>
   )
 }
 
@@ -88,7 +118,6 @@ function OrganizationProjects({ organizations, children }: Render & { organizati
       {(lists) => {
         const shown = withPipelinesFirst(lists.flat()).slice(0, MAX_PROJECTS)
         const count = organizations.reduce((sum, organization) => sum + countOf(organization, 'project'), 0)
-        if (shown.length === 0) return <GettingStarted />
         return (
           <>
             {count > shown.length && (
@@ -98,8 +127,8 @@ function OrganizationProjects({ organizations, children }: Render & { organizati
                 another.
               </p>
             )}
-            {shown.map(({ id, name }) => (
-              <ProjectEnvironments key={id} id={id} name={name}>
+            {shown.map(({ id }) => (
+              <ProjectEnvironments key={id} id={id}>
                 {children}
               </ProjectEnvironments>
             ))}
@@ -110,53 +139,29 @@ function OrganizationProjects({ organizations, children }: Render & { organizati
   )
 }
 
-type Summarized = Pick<Organization, 'resource_summary'>
-
 /** Otherwise they keep the order of the API. */
 function withPipelinesFirst<One extends Summarized>(all: One[]): One[] {
   const hasPipelines = (one: One) => Number(countOf(one, 'pipeline') > 0)
   return all.toSorted((one, other) => hasPipelines(other) - hasPipelines(one))
 }
 
-function countOf({ resource_summary }: Summarized, type: string): number {
-  return resource_summary.find(({ resource_type }) => resource_type === type)?.summary.count ?? 0
-}
-
-/** The API lists projects only to people who may see their organization. */
-export function NoOrganization() {
+/** For people whose roles cover projects or environments: the API lists organizations and projects as a whole only. */
+function UnlistedEnvironments({ empty, children }: Render & { empty: EmptyText }) {
+  const choices = useEnvironmentChoices('environment:view')
+  if (!choices) return <Loading what="environments" />
+  if (choices.length === 0) return <StartHere {...empty} />
   return (
-    <Loaded query={useOrganizations()} what="organizations">
-      {() => (
-        <>
-          <Text>
-            You have no access to an entire organization yet. Ask an owner for a role, or create an
-            organization.
-          </Text>
-          <Text className="dimmed" mb="md">
-            If your role covers one project or environment, open one of its actions and follow the links above
-            its title. The scope you select is kept from page to page.
-          </Text>
-          <GettingStarted />
-        </>
+    <>
+      {choices.length > MAX_UNLISTED && (
+        <p role="status">
+          Showing {MAX_UNLISTED} of {choices.length} environments. Search for another one by name.
+        </p>
       )}
-    </Loaded>
-  )
-}
-
-function GettingStarted() {
-  return (
-    <SectionCard id="get-started" title="Get started">
-      <List type="ordered" spacing="xs">
-        <List.Item>Add a server: this machine, or one that Gantry reaches over SSH.</List.Item>
-        <List.Item>Add an application: a repository and the servers it runs on.</List.Item>
-        <List.Item>Create a pipeline: the steps that run on each server.</List.Item>
-        <List.Item>
-          Create a hook: a URL that triggers the pipeline, or one that is notified about its runs.
-        </List.Item>
-      </List>
-      <Text mt="sm">
-        They live in an environment of a project: add both in <Link href="/settings">Settings</Link> first.
-      </Text>
-    </SectionCard>
+      {choices.slice(0, MAX_UNLISTED).map(({ environment }) => (
+        <SelectedEnvironment key={environment} id={environment}>
+          {children}
+        </SelectedEnvironment>
+      ))}
+    </>
   )
 }

@@ -2,16 +2,30 @@ import { VisuallyHidden } from '@mantine/core'
 import { Link } from 'wouter'
 import { queryKeys, useGet, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import type { ActionListItem } from '#web/base/api/types.ts'
+import { type PermissionScope, usePermission } from '#web/base/session/permissions.ts'
 import { StatusBadge } from '#web/base/ui/parts.tsx'
 import { Age } from '#web/base/ui/time.tsx'
 
-/** In a table: the status of the newest run, and when it was. */
-export function LatestRun({
-  run,
-}: {
+type RunsScope = { scope: PermissionScope | undefined }
+
+/** In place of runs; not every role sees them. */
+export function NoRuns({ scope }: RunsScope) {
+  const { allowed, reason } = usePermission('action:view', scope)
+  if (allowed || !scope) return <span className="dimmed numeric">No runs yet</span>
+  return (
+    <span className="dimmed" title={reason}>
+      Runs not visible
+    </span>
+  )
+}
+
+type LatestRunProps = RunsScope & {
   run: Pick<ActionListItem, 'id' | 'status' | 'created_at'> | null | undefined
-}) {
-  if (!run) return <span className="dimmed numeric">No runs yet</span>
+}
+
+/** In a table: the status of the newest run, and when it was. */
+export function LatestRun({ run, scope }: LatestRunProps) {
+  if (!run) return <NoRuns scope={scope} />
   return (
     <span className="latest-run">
       <Link href={`/actions/${run.id}`}>

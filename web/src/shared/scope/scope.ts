@@ -70,9 +70,9 @@ export function useSearch(): [URLSearchParams, UpdateSearch] {
 
 export function useScope(): [Scope, (scope: Scope) => void] {
   const [search, update] = useSearch()
-  // Page 7 of one scope is not page 7 of another.
-  const none = { organization: undefined, project: undefined, environment: undefined, page: undefined }
-  return [readScope(search), (scope) => update({ ...none, ...scope })]
+  // Page 7 of one scope is not page 7 of another, nor is a dialog that adds something to it.
+  const none = { organization: undefined, project: undefined, environment: undefined }
+  return [readScope(search), (scope) => update({ page: undefined, add: undefined, ...none, ...scope })]
 }
 
 /** What links to other pages carry: the scope in the URL or, on the page of one object, the last one. */
