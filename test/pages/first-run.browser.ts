@@ -1,8 +1,10 @@
 // What a new installation offers: a checklist, a sample that can be removed, and a whole project from one file.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, describe, it } from 'node:test'
 import { findViolations } from './axe.ts'
-import { isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
+import { looksRight } from './looks.ts'
+import { isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
 
 const DOCUMENT = `organization: Acme
@@ -71,6 +73,27 @@ describe('a new installation', () => {
     await dialog.getByText('3 created').waitFor()
     await dialog.getByRole('button', { name: 'Done' }).click()
     assert.equal(await page.evaluate('JSON.stringify(sessionStorage).includes("glpat")'), false)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('runs its sample in two clicks, and says where the result is', async () => {
+    const viewer = await openPage(world, '/app/overview', world.viewer)
+    await isDisabledWithReason(viewer.page, 'Run the sample')
+    await viewer.close()
+    const { page, errors, close } = await openPage(world, '/app/overview')
+    await page.getByRole('button', { name: 'Run the sample' }).click()
+    const notice = page.getByRole('region', { name: 'Sample' })
+    await notice.getByText('The page is now at').waitFor()
+    const file = await notice.getByText('current/index.html').innerText()
+    assert.match(await readFile(file, 'utf8'), /<h1>Hello Gantry<\/h1>/)
+    await looksRight(page, 'the sample after its run')
+    await notice.getByRole('link', { name: 'Open the result' }).click()
+    await page.getByText('All targets completed.').waitFor()
+    await page.goBack()
+    await page.getByRole('button', { name: 'Run the sample again' }).press('Enter')
+    await notice.getByRole('link', { name: 'Run #2' }).waitFor()
+    await notice.getByText('Completed', { exact: true }).waitFor()
     assert.deepEqual(errors, [])
     await close()
   })

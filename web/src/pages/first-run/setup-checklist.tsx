@@ -1,18 +1,16 @@
-import { Button, CloseButton, Group, Paper, Progress, Text, Title, VisuallyHidden } from '@mantine/core'
+import { Button, CloseButton, Group, Paper, Progress, Title, VisuallyHidden } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Circle, CircleCheck, Rocket } from 'lucide-react'
-import { useState } from 'react'
 import { Link } from 'wouter'
 import { queryKeys, useApi, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import { useAnyPermission } from '#web/base/session/permissions.ts'
 import { useSession } from '#web/base/session/session.ts'
-import { GuardedButton } from '#web/base/ui/controls.tsx'
 import { Dimmed } from '#web/base/ui/parts.tsx'
-import { RemoveDialog } from '#web/base/ui/remove-dialog.tsx'
 import { useOrganizations } from '#web/shared/scope/tree.ts'
 import { findSample, setupTasks, type Task } from './checklist.ts'
 import classes from './first-run.module.css'
+import { SampleNotice } from './sample-notice.tsx'
 
 const HIDDEN = 'gantry-setup-hidden'
 
@@ -74,44 +72,10 @@ function Checklist({ tasks, hide }: { tasks: Task[]; hide: (() => void) | undefi
   )
 }
 
-function SampleNotice({ sample }: { sample: { id: number; name: string } }) {
-  const queries = useQueryClient()
-  const [isRemoving, setRemoving] = useState(false)
-  return (
-    <Paper withBorder px="md" py="xs" mb="md">
-      <Group justify="space-between" gap="xs">
-        <Text size="sm">
-          <strong>{sample.name}</strong> is there for you to experiment with. It deploys a small page to this
-          machine.
-        </Text>
-        <GuardedButton
-          permission="organization:remove"
-          scope={{ organization: sample.id }}
-          size="xs"
-          variant="default"
-          onClick={() => setRemoving(true)}
-        >
-          Remove the sample
-        </GuardedButton>
-      </Group>
-      {isRemoving && (
-        <RemoveDialog
-          what="organization"
-          name={sample.name}
-          id={sample.id}
-          isTyped={false}
-          onRemoved={() => void queries.invalidateQueries()}
-          close={() => setRemoving(false)}
-        >
-          Your own organizations are not affected.
-        </RemoveDialog>
-      )}
-    </Paper>
-  )
-}
-
 const TYPES = ['server', 'application', 'pipeline', 'incoming_hook']
+/** The checklist follows what others do, too; runs are reported as they happen. */
 const REFETCH_INTERVAL_MS = 4_000
+const MIN_REFETCH_INTERVAL_MS = 1_000
 
 type Setup = {
   sample: { id: number; name: string } | undefined
@@ -126,7 +90,7 @@ function useSetup(): Setup {
   const organizations = useOrganizations().data
   const sample = organizations && findSample(organizations)
   const own = organizations?.filter(({ id }) => id !== sample?.id).map(({ id }) => id) ?? []
-  useRefetchOnActionEvents(queryKeys.setup(), REFETCH_INTERVAL_MS)
+  useRefetchOnActionEvents(queryKeys.setup(), MIN_REFETCH_INTERVAL_MS)
   const { data: hasDeployed } = useQuery({
     queryKey: queryKeys.setup('deployed', own),
     enabled: organizations !== undefined,
