@@ -2614,6 +2614,8 @@ export interface components {
       user: components['schemas']['User']
       /** @description Whether they may administer this installation of Gantry. */
       is_instance_admin: boolean
+      /** @description The base URL of this instance (`GANTRY_URL`): hook URLs and links begin with it. */
+      base_url: string
       /**
        * Format: date-time
        * @description Extended by use, for up to 30 days; null for a token that does not expire.

@@ -54,7 +54,7 @@ suite('signing in', () => {
     assert.deepEqual(attributes, ['Path=/', 'Max-Age=43200', 'HttpOnly', 'SameSite=Strict'])
     assert.match(token, /^gty_at_/)
     assert.equal(answer.headers['cache-control'], 'no-store')
-    assert.deepEqual(Object.keys(answer.body), ['user', 'is_instance_admin', 'expires_at'])
+    assert.deepEqual(Object.keys(answer.body), ['user', 'is_instance_admin', 'base_url', 'expires_at'])
     assert.equal(answer.body.user.email, person.email)
     assert.ok(!answer.text.includes(token))
 

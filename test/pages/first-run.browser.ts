@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { after, before, describe, it } from 'node:test'
 import { findViolations } from './axe.ts'
 import { looksRight } from './looks.ts'
-import { isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
+import { goTo, isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
 
 const DOCUMENT = `organization: Acme
@@ -95,6 +95,27 @@ describe('a new installation', () => {
     await notice.getByRole('link', { name: 'Run #2' }).waitFor()
     await notice.getByText('Completed', { exact: true }).waitFor()
     assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('warns wherever it hands out a URL that others cannot reach', async () => {
+    const [incoming, outgoing] = world.everyPage(1).filter((path) => /hooks\/(in|out)/.test(path))
+    const warning = /Only the machine that Gantry runs on reaches .*Set GANTRY_URL to the URL/
+    for (const login of [undefined, world.viewer]) {
+      const { page, errors, close } = await openPage(world, incoming!, login)
+      await page.getByText(warning).waitFor()
+      await goTo(page, outgoing!)
+      await page.getByText(warning).waitFor()
+      await looksRight(page, 'an outgoing hook with a warning')
+      assert.deepEqual(errors, [])
+      await close()
+    }
+    const { page, close } = await openPage(world, '/app/members')
+    await page.getByRole('button', { name: 'Invite', exact: true }).click()
+    await page.getByLabel('Email').fill('ada@example.com')
+    await page.getByRole('button', { name: 'Create link' }).click()
+    await page.getByRole('dialog').getByText(warning).waitFor()
+    await looksRight(page, 'an invitation with a warning')
     await close()
   })
 

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core'
 
 /** By file, the ids of the operations that its browser performs with success. */
 export const WRITES: Record<string, readonly string[]> = {
-  'first-run.browser.ts': ['apply', 'removeOrganization', 'runPipeline'],
+  'first-run.browser.ts': ['apply', 'removeOrganization', 'runPipeline', 'createInvitation'],
   'account-pages.browser.ts': [
     ...['openSession', 'closeSession', 'changeMe', 'changePassword', 'endSession', 'endAllSessions'],
     ...['createPersonalAccessToken', 'revokePersonalAccessToken', 'createLoginAuthorization'],

@@ -37,6 +37,7 @@ export function operation<Schema extends FastifySchema>(
 export const sessionSchema = t.namedObject('Session', {
   user: t.described(t.ref(userSchema), 'Who is signed in.'),
   is_instance_admin: t.Flag('Whether they may administer this installation of Gantry.'),
+  base_url: t.Text('The base URL of this instance (`GANTRY_URL`): hook URLs and links begin with it.'),
   expires_at: t.TimeOrNull('Extended by use, for up to 30 days; null for a token that does not expire.'),
 })
 
@@ -81,7 +82,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async
         loadUser(db, session.userId),
         isInstanceAdmin(db, session.userId),
       ])
-      return { user, is_instance_admin, expires_at: session.expiresAt }
+      return { user, is_instance_admin, base_url: baseUrl(), expires_at: session.expiresAt }
     },
   )
 
@@ -94,7 +95,7 @@ export const cookieSessionRoutes: FastifyPluginAsyncTypebox<AccountDeps> = async
     async (request) => {
       const { id, is_instance_admin, token } = callerOf(request)
       const { expires_at } = (await findRow(db, 'tokens', { id: token.id }, ['expires_at']))!
-      return { user: await loadUser(db, id), is_instance_admin, expires_at }
+      return { user: await loadUser(db, id), is_instance_admin, base_url: baseUrl(), expires_at }
     },
   )
 

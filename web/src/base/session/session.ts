@@ -5,6 +5,8 @@ export type SessionUser = Data<'get', '/session'>['user']
 type Session = {
   user: SessionUser
   isInstanceAdmin: boolean
+  /** What URLs of hooks and links in messages begin with: not always the address of these pages. */
+  baseUrl: string
   signOut(): Promise<void>
   /** The session is over already: back to the sign-in page. */
   leave(): void

@@ -1,4 +1,6 @@
 import { Alert, Group, Stack, TextInput } from '@mantine/core'
+import { TriangleAlert } from 'lucide-react'
+import { reachProblem } from '#client/index.ts'
 import { CopyButton } from './parts.tsx'
 
 type CopyFieldProps = { label: string; value: string; description?: string }
@@ -6,17 +8,31 @@ type CopyFieldProps = { label: string; value: string; description?: string }
 /** A value that people take somewhere else. */
 export function CopyField({ label, value, description }: CopyFieldProps) {
   return (
-    <Group gap="xs" align="flex-end" wrap="nowrap">
-      <TextInput
-        label={label}
-        description={description}
-        flex={1}
-        readOnly
-        value={value}
-        onFocus={(event) => event.currentTarget.select()}
-      />
-      <CopyButton text={() => value} label={`Copy ${label}`} />
-    </Group>
+    <Stack gap="xs">
+      <Group gap="xs" align="flex-end" wrap="nowrap">
+        <TextInput
+          label={label}
+          description={description}
+          flex={1}
+          readOnly
+          value={value}
+          onFocus={(event) => event.currentTarget.select()}
+        />
+        <CopyButton text={() => value} label={`Copy ${label}`} />
+      </Group>
+      {/^https?:/.test(value) && <ReachWarning url={value} />}
+    </Stack>
+  )
+}
+
+/** About a URL of Gantry that others get, and cannot reach. */
+export function ReachWarning({ url, children }: { url: string; children?: string }) {
+  const problem = reachProblem(url)
+  if (problem === undefined) return null
+  return (
+    <Alert color="orange" icon={<TriangleAlert size={18} aria-hidden="true" />} role="note">
+      {children} {problem}
+    </Alert>
   )
 }
 

@@ -3,7 +3,7 @@
 import { Modal, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { Fragment, type ReactNode, useCallback, useEffect, useState } from 'react'
-import { GantryError, UnreachableError } from '#client/index.ts'
+import { type Data, GantryError, UnreachableError } from '#client/index.ts'
 import { useIsReachable } from '#web/base/api/connection.ts'
 import { useServices } from '#web/base/api/services.ts'
 import { forgetDrafts } from '#web/base/form/drafts.ts'
@@ -17,10 +17,9 @@ import { SignInForm, SignInPage } from './sign-in.tsx'
 /** The page stays as it is, with the dialog that may be open there. */
 const ABOVE_DIALOGS = 1_000
 
-type State =
-  | { kind: 'unknown' }
-  | { kind: 'signed-out' }
-  | { kind: 'signed-in' | 'ended'; user: SessionUser; isInstanceAdmin: boolean }
+type SignedIn = { user: SessionUser; isInstanceAdmin: boolean; baseUrl: string }
+
+type State = { kind: 'unknown' } | { kind: 'signed-out' } | ({ kind: 'signed-in' | 'ended' } & SignedIn)
 
 type SessionGateProps = {
   /** Forgets what another person at this browser must not find. */
@@ -39,9 +38,7 @@ export function SessionGate({ forget, children }: SessionGateProps) {
     if (state.kind !== 'unknown' || !isReachable) return
     api
       .get('/session')
-      .then(({ user, is_instance_admin }) =>
-        setState({ kind: 'signed-in', user, isInstanceAdmin: is_instance_admin }),
-      )
+      .then((session) => setState({ kind: 'signed-in', ...signedIn(session) }))
       .catch((error: unknown) => {
         if (!(error instanceof UnreachableError)) setState({ kind: 'signed-out' })
       })
@@ -63,12 +60,13 @@ export function SessionGate({ forget, children }: SessionGateProps) {
 
   const signIn = useCallback(
     async (email: string, password: string) => {
-      const { user, is_instance_admin } = await api.post('/session', { body: { email, password } })
+      const session = signedIn(await api.post('/session', { body: { email, password } }))
+      const { user } = session
       // What another person loaded or typed must not be there for this one.
       forgetDrafts(user)
       setState((now) => {
         if (now.kind !== 'ended' || now.user.id !== user.id) queries.clear()
-        return { kind: 'signed-in', user, isInstanceAdmin: is_instance_admin }
+        return { kind: 'signed-in', ...session }
       })
       await queries.invalidateQueries()
     },
@@ -101,7 +99,14 @@ export function SessionGate({ forget, children }: SessionGateProps) {
   if (state.kind === 'signed-out') return <SignInPage signIn={signIn} />
   return (
     <SessionContext
-      value={{ user: state.user, isInstanceAdmin: state.isInstanceAdmin, signOut, leave, setUser }}
+      value={{
+        user: state.user,
+        isInstanceAdmin: state.isInstanceAdmin,
+        baseUrl: state.baseUrl,
+        signOut,
+        leave,
+        setUser,
+      }}
     >
       {/* What one person typed must not be there for another one who signs in above it. */}
       <Fragment key={state.user.id}>{children}</Fragment>
@@ -122,4 +127,8 @@ export function SessionGate({ forget, children }: SessionGateProps) {
       </Modal>
     </SessionContext>
   )
+}
+
+function signedIn({ user, is_instance_admin, base_url }: Data<'get', '/session'>): SignedIn {
+  return { user, isInstanceAdmin: is_instance_admin, baseUrl: base_url }
 }

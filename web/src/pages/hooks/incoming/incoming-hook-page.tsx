@@ -5,7 +5,7 @@ import { queryKeys } from '#web/base/api/queries.ts'
 import type { Hook } from '#web/base/api/types.ts'
 import { useVersioned } from '#web/base/form/versioned.ts'
 import { usePermission } from '#web/base/session/permissions.ts'
-import { CopyField } from '#web/base/ui/copy-field.tsx'
+import { CopyField, ReachWarning } from '#web/base/ui/copy-field.tsx'
 import { Loaded } from '#web/base/ui/page.tsx'
 import { Dimmed, Fact, HookBadge } from '#web/base/ui/parts.tsx'
 import { Age } from '#web/base/ui/time.tsx'
@@ -56,7 +56,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
         <HookActions hook={hook} scope={scope} />
       </ResourceHeader>
       <Paper withBorder p="md">
-        {allowed && hook.url && <CopyField label="URL" value={hook.url} />}
+        {hook.url && (allowed ? <CopyField label="URL" value={hook.url} /> : <ReachWarning url={hook.url} />)}
         <HookFacts hook={hook} showsUrl={!allowed} />
       </Paper>
       <CallsSection

@@ -1,8 +1,16 @@
 import { Alert, Text } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Hook } from '#web/base/api/types.ts'
+import { useSession } from '#web/base/session/session.ts'
+import { ReachWarning } from '#web/base/ui/copy-field.tsx'
 import { Age, NextAttempt } from '#web/base/ui/time.tsx'
 import { failureCount, isFailing, waitingFor } from './health.ts'
+
+/** Messages link to their runs. */
+export function LinksAlert() {
+  const { baseUrl } = useSession()
+  return <ReachWarning url={baseUrl}>What it sends links to the run.</ReachWarning>
+}
 
 /** Nothing while the hook is healthy. */
 export function HealthAlert({ hook }: { hook: Hook }) {

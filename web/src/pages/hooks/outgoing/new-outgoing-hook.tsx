@@ -14,6 +14,7 @@ import { Dimmed, SectionCard } from '#web/base/ui/parts.tsx'
 import { useSourceProvider } from '#web/resources/applications/applications.ts'
 import type { ChosenPipeline } from '#web/resources/hooks/pipeline-field.tsx'
 import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
+import { LinksAlert } from './hook-alerts.tsx'
 import classes from './outgoing.module.css'
 import { HookCredentialField, ReceiverField } from './receiver-fields.tsx'
 import { ReceiverTiles } from './receiver-tiles.tsx'
@@ -139,6 +140,7 @@ function ReceiverForm({ receiver, pipeline, back, onUnseen }: ReceiverFormProps)
           />
         ))}
         <TextInput label="Name" maxLength={60} {...form.field('name')} />
+        <LinksAlert />
         {uses_access_token && provider === null && (
           <Alert color="blue">
             The hook sends the token of the application’s credential, on your behalf. This requires the

@@ -17,7 +17,7 @@ import { CreatedHook, type CreatedHookProps } from './created-hook.tsx'
 import { DeliveriesSection } from './deliveries-section.tsx'
 import { EffectiveSettings, UnfitCredential } from './effective-settings.tsx'
 import { eventList } from './events.ts'
-import { HealthAlert, TokenAlert } from './hook-alerts.tsx'
+import { HealthAlert, LinksAlert, TokenAlert } from './hook-alerts.tsx'
 import { OutgoingActions } from './outgoing-actions.tsx'
 import { presetKind } from './preset-kind.ts'
 import { useReceivers } from './receivers.ts'
@@ -53,6 +53,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
       <HealthAlert hook={hook} />
       {kind !== undefined && <UnfitCredential hook={hook} kind={kind} />}
       <TokenAlert hook={hook} />
+      <LinksAlert />
       <Paper withBorder p="md">
         <HookFacts hook={hook} organizationId={scope?.organization} />
       </Paper>
