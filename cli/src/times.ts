@@ -35,8 +35,8 @@ export function took(
   now = Date.now(),
 ): string {
   if (started_at === null) return ''
-  const end = completed_at === null ? now : Date.parse(completed_at)
-  return duration((end - Date.parse(started_at)) / 1_000)
+  const ms = (completed_at === null ? now : Date.parse(completed_at)) - Date.parse(started_at)
+  return ms < 1_000 ? `${Math.max(0, ms)} ms` : duration(ms / 1_000)
 }
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 }

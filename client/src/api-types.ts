@@ -5858,6 +5858,8 @@ export interface components {
         | 'custom'
       /** @description `type` in words, for display. */
       type_human_readable: string
+      /** @description `deploy`, `redeploy` or `rollback`; null for other types. */
+      deployment_type: string | null
       /** @description The id of the application or server that it runs on. */
       resource_id: number
       /** @description The name of the application or server. */
@@ -6028,14 +6030,16 @@ export interface components {
         running: number
         /** @description Runs that have not started: pending, queued or waiting; 10000 means 10000 or more. */
         waiting: number
-        /** @description Runs that failed within 24 hours; 10000 means 10000 or more. */
+        /** @description Runs that failed within 24 hours, except canceled ones and those that a later run of the same pipeline fixed; 10000 means 10000 or more. */
         failed_last_day: number
+        /** @description Runs that were canceled within 24 hours; 10000 means 10000 or more. */
+        canceled_last_day: number
       }
       /** @description In progress, newest first; at most 50. */
       running: components['schemas']['OverviewRun'][]
       /** @description Pending, queued or waiting, oldest first, with the reason in their status; at most 50. */
       waiting: components['schemas']['OverviewRun'][]
-      /** @description Failed within 24 hours, latest failure first; at most 20. */
+      /** @description Failed within 24 hours, neither canceled nor fixed by a later run of the same pipeline, latest failure first; at most 20. */
       failures: components['schemas']['OverviewRun'][]
       /** @description By the day on which they ended; the last 30 days, today last. */
       runs_per_day: {
@@ -6046,7 +6050,7 @@ export interface components {
         date: string
         /** @description Runs that completed. */
         completed: number
-        /** @description Runs that failed. */
+        /** @description Runs that failed, except canceled ones. */
         failed: number
         /** @description Runs that were skipped. */
         skipped: number

@@ -46,7 +46,7 @@ suite('the overview', () => {
       'workers',
       'queue',
     ])
-    assert.deepEqual(overview.counts, { running: 0, waiting: 0, failed_last_day: 0 })
+    assert.deepEqual(overview.counts, { running: 0, waiting: 0, failed_last_day: 0, canceled_last_day: 0 })
     assert.deepEqual([overview.running, overview.waiting], [[], []])
     assert.deepEqual(overview.deliveries, { failing: [], pending: 0, failed_last_day: 0, failed: [] })
     assert.equal(overview.runs_per_day.length, 30)
@@ -102,8 +102,32 @@ suite('the overview', () => {
     const latest = await create(tree, { ...failedAt(ago(1)), created_at: ago(3 * 24 * 60) })
     const earlier = await create(tree, failedAt(ago(23 * 60)))
     await create(tree, failedAt(ago(25 * 60)))
+    await create(tree, { ...failedAt(ago(2)), status_reason_code: 'FAILED_CANCELLED' })
+    const { failures, counts } = await overviewOf(tree.owner)
+    assert.deepEqual(idsOf(failures), [latest, earlier])
+    assert.deepEqual([counts.failed_last_day, counts.canceled_last_day], [2, 1])
+  })
+
+  test('leaves out failures that a later run of the same pipeline fixed', async () => {
+    const tree = await createTestTree(db)
+    await create(tree, failedAt(ago(5)))
+    const elsewhere = await create(tree, {
+      ...failedAt(ago(4)),
+      pipeline_id: tree.serverPipelineId,
+      type: 'restart',
+    })
     await create(tree)
-    assert.deepEqual(idsOf((await overviewOf(tree.owner)).failures), [latest, earlier])
+    const again = await create(tree, {
+      ...failedAt(ago(1)),
+      deployment: JSON.stringify({ type: 'rollback', source_type: 'branch', source_ref: 'main' }),
+    })
+    const { failures, counts } = await overviewOf(tree.owner)
+    assert.deepEqual(idsOf(failures), [again, elsewhere])
+    assert.equal(counts.failed_last_day, 2)
+    assert.deepEqual(
+      failures.map((run: { deployment_type: string | null }) => run.deployment_type),
+      ['rollback', null],
+    )
   })
 
   test('shows runs that have not started, oldest first, with the reason', async () => {
@@ -120,7 +144,7 @@ suite('the overview', () => {
     const overview = await overviewOf(tree.owner)
     assert.deepEqual(idsOf(overview.waiting), [waiting, second, queued])
     assert.equal(overview.waiting[0].status_reason_human_readable, 'Waiting: pipeline busy')
-    assert.deepEqual(overview.counts, { running: 1, waiting: 3, failed_last_day: 0 })
+    assert.deepEqual(overview.counts, { running: 1, waiting: 3, failed_last_day: 0, canceled_last_day: 0 })
   })
 
   test('counts more runs than it shows', async () => {
@@ -138,13 +162,18 @@ suite('the overview', () => {
     await create(tree, failedAt(ago(25 * 60)))
     const { counts, running, waiting, failures } = await overviewOf(tree.owner)
     assert.deepEqual([running.length, waiting.length, failures.length], [50, 50, 20])
-    assert.deepEqual(counts, { running: 60, waiting: 70, failed_last_day: 10_000 })
+    assert.deepEqual(counts, {
+      running: 60,
+      waiting: 70,
+      failed_last_day: 10_000,
+      canceled_last_day: 0,
+    })
     assert.deepEqual(
       idsOf(waiting),
       idsOf(waiting).toSorted((one, other) => one - other),
     )
     const elsewhere = await overviewOf(tree.owner, '?filter[environment_id]=999999999')
-    assert.deepEqual(elsewhere.counts, { running: 0, waiting: 0, failed_last_day: 0 })
+    assert.deepEqual(elsewhere.counts, { running: 0, waiting: 0, failed_last_day: 0, canceled_last_day: 0 })
   })
 
   test('shows at most twenty failures across all environments', async () => {

@@ -329,11 +329,12 @@ describe('numbers and labels', () => {
     ])
     assert.equal(median([3, 1, 2]), 2)
     assert.equal(median([4, 1]), 2.5)
-    assert.equal(successRate([{ id: 1, status: 'skipped', seconds: null }]), null)
+    assert.equal(successRate([{ id: 1, status: 'skipped', isCanceled: false, seconds: null }]), null)
     assert.equal(
       successRate([
-        { id: 1, status: 'completed', seconds: 1 },
-        { id: 2, status: 'failed', seconds: 1 },
+        { id: 1, status: 'completed', isCanceled: false, seconds: 1 },
+        { id: 2, status: 'failed', isCanceled: false, seconds: 1 },
+        { id: 3, status: 'failed', isCanceled: true, seconds: 1 },
       ]),
       0.5,
     )

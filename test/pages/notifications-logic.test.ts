@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { formatClock } from '#web/base/ui/format.ts'
-import {
-  notificationsSummary,
-  refetchInterval,
-  remoteText,
-  waitingText,
-} from '#web/pages/action/notifications.ts'
+import { refetchInterval, remoteText, requestsSummary, waitingText } from '#web/pages/action/notifications.ts'
+import type { Delivery } from '#web/pages/hooks/outgoing/deliveries.ts'
 
 const AT = new Date().toISOString()
 const NOTIFICATION = {
@@ -48,10 +44,13 @@ describe('notifications of a run', () => {
     assert.equal(waitingText({ ...paused, paused_until: null }), undefined)
   })
 
-  it('are counted by state', () => {
-    const states = ['failed', 'delivered', 'delivered', 'paused'] as const
-    assert.equal(notificationsSummary(states.map((state) => ({ state }))), '2 delivered, 1 paused, 1 failed')
-    assert.equal(notificationsSummary([]), 'No notifications yet')
+  it('are counted by state, as many as there are rows', () => {
+    const states = ['failed', 'delivered', 'delivered', 'retrying'] as const
+    const deliveries = states.map((state) => ({ state }) as Delivery)
+    assert.equal(requestsSummary(deliveries, false), '2 delivered, 1 retrying, 1 failed')
+    assert.equal(requestsSummary(deliveries, true), '2 delivered, 1 retrying, 1 failed, 1 received')
+    assert.equal(requestsSummary([], true), '1 received')
+    assert.equal(requestsSummary([], false), 'No notifications yet')
   })
 
   it('are asked for as long as they change by themselves', () => {

@@ -29,7 +29,7 @@ export async function countEndedRuns(db: Database, options: { graceMinutes?: num
     await sql`
       insert into run_days (environment_id, day, status, duration_class, runs)
       select a.environment_id, ${DAY}, a.status, ${DURATION_CLASS}, count(*) from actions a
-      where a.completed_at >= ${until}::timestamptz and a.completed_at < ${next}::timestamptz
+      where a.completed_at >= ${until}::timestamptz and a.completed_at < ${next}::timestamptz and ${NOT_CANCELED}
       group by 1, 2, 3, 4
       on conflict (environment_id, day, status, duration_class)
         do update set runs = run_days.runs + excluded.runs`.execute(trx)
@@ -40,6 +40,9 @@ export async function countEndedRuns(db: Database, options: { graceMinutes?: num
 }
 
 const DAY = sql`(a.completed_at at time zone 'UTC')::date`
+
+/** A run that a person canceled says nothing about its pipeline. */
+const NOT_CANCELED = sql`a.status_reason_code <> 'FAILED_CANCELLED'`
 
 /** Only completed runs have a meaningful duration; all others are in class 0. */
 const DURATION_CLASS = sql`case when a.status = 'completed' then
@@ -56,7 +59,7 @@ export async function readRunDays(db: Database, environmentIds: readonly number[
       select ${DAY}, a.status, ${DURATION_CLASS}, 1 from actions a
       where a.completed_at >= (select until from counted_runs)
         and a.completed_at >= current_date - ${DAYS - 1}::int
-        and a.environment_id = any(${environmentIds}::bigint[])
+        and a.environment_id = any(${environmentIds}::bigint[]) and ${NOT_CANCELED}
     )
     select current_date::text as today, day::text, status, duration_class, sum(runs)::bigint as runs
     from (select current_date) as here left join counted on true

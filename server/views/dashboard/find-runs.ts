@@ -21,6 +21,7 @@ const COLUMNS = [
   'environment_id',
   'pipeline_id',
   'type',
+  'deployment',
   'status',
   'status_reason_code',
   'trigger_type',
@@ -71,25 +72,39 @@ async function findRuns(
   return withCount(db, rows, MAX_RUNS, sql`${partitions}, lateral ${newest(COUNT_LIMIT)} as heads`)
 }
 
+const CANCELED = sql`a.status_reason_code = 'FAILED_CANCELLED'`
+/** Neither canceled nor fixed by a later run of the pipeline. */
+const UNFIXED = sql`a.status_reason_code <> 'FAILED_CANCELLED' and not exists (select from actions later
+  where later.pipeline_id = a.pipeline_id and later.status = 'completed' and later.id > a.id)`
+
 /** Runs that failed within a day, latest failure first. One index scan per environment (see partition.ts). */
 export async function findFailures(db: Database, environmentIds: readonly number[]): Promise<Found> {
-  const failures = (limit: number) => sql`
-    unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
-      select * from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
-        and a.completed_at >= now() - interval '1 day'
-      order by a.environment_id desc, a.completed_at desc limit (select ${limit}::bigint)) as a`
   const { rows } = await sql<RunRow>`
-    select ${SELECTED} from ${failures(MAX_FAILURES)}
+    select ${SELECTED} from ${failedLastDay(environmentIds, UNFIXED, MAX_FAILURES)}
     order by a.completed_at desc, a.id desc limit ${MAX_FAILURES}::bigint`.execute(db)
-  return withCount(db, rows, MAX_FAILURES, failures(COUNT_LIMIT))
+  return withCount(db, rows, MAX_FAILURES, failedLastDay(environmentIds, UNFIXED, COUNT_LIMIT))
+}
+
+export function countCanceled(db: Database, environmentIds: readonly number[]): Promise<number> {
+  return countIn(db, failedLastDay(environmentIds, CANCELED, COUNT_LIMIT))
 }
 
 /** A list that is not full has them all; otherwise they are counted in the relation `all`. */
 async function withCount(db: Database, rows: RunRow[], limit: number, all: RawBuilder<unknown>) {
-  if (rows.length < limit) return { rows, count: rows.length }
-  const counted = await sql<{ count: number }>`
+  return { rows, count: rows.length < limit ? rows.length : await countIn(db, all) }
+}
+
+async function countIn(db: Database, all: RawBuilder<unknown>): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
     select count(*) as count from (select from ${all} limit ${COUNT_LIMIT}::bigint) as counted`.execute(db)
-  return { rows, count: counted.rows[0]!.count }
+  return rows[0]!.count
+}
+
+function failedLastDay(environmentIds: readonly number[], which: RawBuilder<unknown>, limit: number) {
+  return sql`unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
+    select * from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
+      and a.completed_at >= now() - interval '1 day' and ${which}
+    order by a.environment_id desc, a.completed_at desc limit (select ${limit}::bigint)) as a`
 }
 
 export async function presentRuns(
@@ -101,13 +116,14 @@ export async function presentRuns(
     tree.environments(rows.map((row) => row.environment_id)),
     tree.pipelines(rows.map((row) => row.pipeline_id)),
   ])
-  return rows.map(({ environment_id, pipeline_id, type, status, status_reason_code, ...run }) => {
+  return rows.map(({ environment_id, pipeline_id, type, status, status_reason_code, deployment, ...run }) => {
     const pipeline = pipelines.get(pipeline_id)!
     const { project, ...environment } = environments.get(environment_id)!
     return {
       ...run,
       ...presentStatus(status, status_reason_code),
       ...presentType(type),
+      deployment_type: deployment?.type ?? null,
       resource_id: pipeline.resource_id,
       ...presentResource(pipeline),
       pipeline: { id: pipeline.id, name: pipeline.name },

@@ -12,7 +12,7 @@ import { countOnline } from '#model/workers/live-workers.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
-import { findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
+import { countCanceled, findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
 import type {
   FailedNotification,
   FailingHook,
@@ -39,19 +39,26 @@ export async function readOverview(
   const withHooks = environmentsMatching(filters, environmentsWhere(caller, 'hook:view', visibility.scopes))
   const withServers = environmentsWhere(caller, 'server:view', visibility.scopes)
   const withLive = environmentsMatching(filters, environmentsWhere(caller, 'application:view', withServers))
-  const [running, waiting, failures, days, deliveries, attention, alive, depths] = await Promise.all([
-    findRunning(db, withActions),
-    findWaiting(db, withActions),
-    findFailures(db, withActions),
-    readRunDays(db, withActions),
-    findDeliveries(db, withHooks),
-    findAttention(db, withLive),
-    countOnline(db),
-    queueDepths(),
-  ])
+  const [running, waiting, failures, canceled, days, deliveries, attention, alive, depths] =
+    await Promise.all([
+      findRunning(db, withActions),
+      findWaiting(db, withActions),
+      findFailures(db, withActions),
+      countCanceled(db, withActions),
+      readRunDays(db, withActions),
+      findDeliveries(db, withHooks),
+      findAttention(db, withLive),
+      countOnline(db),
+      queueDepths(),
+    ])
   const present = (found: typeof running) => presentRuns(visibility, baseUrl(), found.rows)
   return {
-    counts: { running: running.count, waiting: waiting.count, failed_last_day: failures.count },
+    counts: {
+      running: running.count,
+      waiting: waiting.count,
+      failed_last_day: failures.count,
+      canceled_last_day: canceled,
+    },
     running: await present(running),
     waiting: await present(waiting),
     failures: await present(failures),

@@ -19,6 +19,7 @@ const overviewRunSchema = t.namedObject('OverviewRun', {
   id: t.idOf('action'),
   ...statusFields,
   ...typeFields,
+  deployment_type: t.TextOrNull('`deploy`, `redeploy` or `rollback`; null for other types.'),
   resource_id: t.described(t.Id, 'The id of the application or server that it runs on.'),
   resource_name: t.Text('The name of the application or server.'),
   ...resourceTypeFields,
@@ -100,19 +101,25 @@ export const overviewSchema = t.namedObject('Overview', {
   counts: t.Part('How many runs there are of each kind: the lists below are shortened.', {
     running: t.Count('Runs in progress; 10000 means 10000 or more.'),
     waiting: t.Count('Runs that have not started: pending, queued or waiting; 10000 means 10000 or more.'),
-    failed_last_day: t.Count('Runs that failed within 24 hours; 10000 means 10000 or more.'),
+    failed_last_day: t.Count(
+      'Runs that failed within 24 hours, except canceled ones and those that a later run of the same pipeline fixed; 10000 means 10000 or more.',
+    ),
+    canceled_last_day: t.Count('Runs that were canceled within 24 hours; 10000 means 10000 or more.'),
   }),
   running: t.List(t.ref(overviewRunSchema), 'In progress, newest first; at most 50.'),
   waiting: t.List(
     t.ref(overviewRunSchema),
     'Pending, queued or waiting, oldest first, with the reason in their status; at most 50.',
   ),
-  failures: t.List(t.ref(overviewRunSchema), 'Failed within 24 hours, latest failure first; at most 20.'),
+  failures: t.List(
+    t.ref(overviewRunSchema),
+    'Failed within 24 hours, neither canceled nor fixed by a later run of the same pipeline, latest failure first; at most 20.',
+  ),
   runs_per_day: t.List(
     t.Exactly({
       date: Day,
       completed: t.Count('Runs that completed.'),
-      failed: t.Count('Runs that failed.'),
+      failed: t.Count('Runs that failed, except canceled ones.'),
       skipped: t.Count('Runs that were skipped.'),
     }),
     'By the day on which they ended; the last 30 days, today last.',

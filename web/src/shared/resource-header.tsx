@@ -13,6 +13,8 @@ type ResourceHeaderProps = {
   record: Pick<CopiedResource, 'id' | 'name'>
   /** Undefined while, or where, it cannot be read. */
   environment: Environment | undefined
+  /** What it belongs to inside of the environment. */
+  parents?: { href: string; name: string }[]
   badge?: ReactNode
   /** Buttons, then the menu. */
   children: ReactNode
@@ -28,12 +30,19 @@ const LISTS = {
 } as const
 
 /** The head of a page about one resource: where it is, its name, and what can be done with it. */
-export function ResourceHeader({ type, record, environment, badge, children }: ResourceHeaderProps) {
+export function ResourceHeader({
+  type,
+  record,
+  environment,
+  parents = [],
+  badge,
+  children,
+}: ResourceHeaderProps) {
   const { id, name } = record
   const organizationId = environment?.project.organization.id
   return (
     <>
-      <ScopeBreadcrumbs page={LISTS[type]} environment={environment} />
+      <ScopeBreadcrumbs page={LISTS[type]} environment={environment} parents={parents} />
       <PageHeader title={name} badge={badge}>
         {organizationId !== undefined && <CopyAs resource={{ type, id, name, organizationId }} />}
         {children}

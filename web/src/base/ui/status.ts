@@ -27,6 +27,15 @@ export function triggerLabel(type: string, name: string | null | undefined): str
   return name ? `${name} (${trigger.toLowerCase()})` : trigger
 }
 
+/** Deploys that ship nothing new are named as such. */
+export function deployKind(action: Pick<ActionListItem, 'action_data'>): string | undefined {
+  return kindOf(action.action_data.deployment?.type)
+}
+
+export function kindOf(deploymentType: string | null | undefined): string | undefined {
+  return deploymentType === 'rollback' || deploymentType === 'redeploy' ? deploymentType : undefined
+}
+
 const OUTCOME_LABELS: Record<string, string> = {
   accepted: 'Accepted: started a run',
   duplicate: 'Duplicate: already processed',

@@ -21,7 +21,11 @@ export function ActionDetails({ action }: { action: Action }) {
         <Fact label="Pipeline">
           <PipelineLink id={action.pipeline_id} />
         </Fact>
-        <Fact label="Resource">{action.resource.data?.name}</Fact>
+        <Fact label={action.resource.type === 'application' ? 'Application' : 'Server'}>
+          {action.resource.data && (
+            <Link href={`/${action.resource.type}s/${action.resource.id}`}>{action.resource.data.name}</Link>
+          )}
+        </Fact>
         <Fact label="Created">
           <Age of={action.created_at} />
         </Fact>

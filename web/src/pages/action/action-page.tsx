@@ -6,6 +6,7 @@ import type { Action } from '#web/base/api/types.ts'
 import { logFileName } from '#web/base/ui/format.ts'
 import { Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { Section, StatusBadge } from '#web/base/ui/parts.tsx'
+import { deployKind } from '#web/base/ui/status.ts'
 import { runTitle, usePipelineNames } from '#web/resources/pipelines/pipeline-names.ts'
 import { useBlockers } from '#web/resources/runs/blockers.ts'
 import { CopyAs } from '#web/shared/copy-as/copy-as.tsx'
@@ -48,7 +49,7 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
 
   return (
     <>
-      <ScopeBreadcrumbs page="/actions" environment={action.environment} />
+      <ScopeBreadcrumbs page="/actions" environment={action.environment} parents={resourceParents(action)} />
       <PageHeader
         title={useTitle(action)}
         status={action.status}
@@ -85,13 +86,19 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
   )
 }
 
+/** The application or server that it runs on, where the person may see it. */
+function resourceParents({ resource: { type, id, data } }: Action) {
+  return data ? [{ href: `/${type}s/${id}`, name: data.name }] : []
+}
+
 function stepParam({ targetId, order }: StepRef): string {
   return `${targetId}.${order}`
 }
 
 /** By the name of its pipeline, where the person may see it. */
-function useTitle({ id, pipeline_id }: Action): string {
-  return runTitle(usePipelineNames([pipeline_id]).get(pipeline_id), id)
+function useTitle(action: Action): string {
+  const { id, pipeline_id } = action
+  return runTitle(usePipelineNames([pipeline_id]).get(pipeline_id), id, deployKind(action))
 }
 
 function StepLog({ action, selected, subscribeToLogs }: ActionProps & { selected: StepRef }) {

@@ -13,7 +13,7 @@ import { Age, NextAttempt } from '#web/base/ui/time.tsx'
 import { groupDeliveries } from '#web/pages/hooks/outgoing/deliveries.ts'
 import { DeliveryBadge, DeliveryDrawer, RedeliverButton } from '#web/pages/hooks/outgoing/delivery-drawer.tsx'
 import { hooksQuery } from '#web/resources/pipelines/pipelines.ts'
-import { notificationsSummary, refetchInterval, remoteText, waitingText } from './notifications.ts'
+import { refetchInterval, remoteText, requestsSummary, waitingText } from './notifications.ts'
 import { ReplayButton } from './replay-button.tsx'
 
 const REFETCH_INTERVAL_MS = 4_000
@@ -45,13 +45,13 @@ export function NotificationsSection({ action }: { action: Action }) {
   const summary =
     error instanceof GantryError && error.status === 403
       ? 'You do not have permission to see the hooks of this environment.'
-      : notifications
-        ? notificationsSummary(notifications)
+      : data
+        ? requestsSummary(deliveries, call !== undefined)
         : 'Loading notifications…'
   return (
     <Section id="notifications" title="Notifications">
-      <Text mb="xs">{summary}</Text>
       {notifications && notifications.length > 0 && <NotifiedHooks notifications={notifications} />}
+      <Text my="xs">{summary}</Text>
       {(call || deliveries.length > 0) && (
         <DataTable columns={['State', 'Hook', 'Outcome', 'Time', 'Request']}>
           {deliveries.map((delivery) => (

@@ -1,6 +1,7 @@
 // What the receivers of a run's notifications know, in words. Pure.
 import type { ActionNotification } from '#web/base/api/types.ts'
 import { formatClock } from '#web/base/ui/format.ts'
+import { type Delivery, deliveriesSummary } from '#web/pages/hooks/outgoing/deliveries.ts'
 
 const SERVICES: Record<string, string> = {
   github_status: 'GitHub',
@@ -48,16 +49,10 @@ export function waitingText({
   return `Waiting for ${receiver ?? 'the receiver'} until ${formatClock(paused_until)}${reason}`
 }
 
-const STATES = ['delivered', 'retrying', 'paused', 'failed', 'superseded'] as const
-
-/** `2 delivered, 1 retrying`. */
-export function notificationsSummary(notifications: readonly Pick<ActionNotification, 'state'>[]): string {
-  const counts = STATES.map((state) => ({
-    state,
-    count: notifications.filter((notification) => notification.state === state).length,
-  })).filter(({ count }) => count > 0)
-  if (counts.length === 0) return 'No notifications yet'
-  return counts.map(({ state, count }) => `${count} ${state}`).join(', ')
+/** `2 delivered, 1 retrying, 1 received`: as many as there are rows. */
+export function requestsSummary(deliveries: Delivery[], hasCall: boolean): string {
+  if (!hasCall) return deliveriesSummary(deliveries)
+  return deliveries.length === 0 ? '1 received' : `${deliveriesSummary(deliveries)}, 1 received`
 }
 
 const MINUTE_MS = 60_000

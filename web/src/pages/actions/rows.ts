@@ -2,7 +2,8 @@
 // only these are stored, and an unchanged row stays the same object, so that it does not render again. Pure.
 import { hasEnded } from '#client/index.ts'
 import type { ActionListItem, ActionMove } from '#web/base/api/types.ts'
-import { triggerLabel } from '#web/base/ui/status.ts'
+import { capitalized } from '#web/base/ui/field-errors.ts'
+import { deployKind, triggerLabel } from '#web/base/ui/status.ts'
 import { type Filterable, type Filters, matches } from './filters.ts'
 
 export type Row = ReturnType<typeof toRow>
@@ -15,7 +16,7 @@ export function toRow(action: ActionListItem) {
     pipelineId: action.pipeline_id!,
     status: action.status,
     reason: action.status_reason_human_readable,
-    type: action.type_human_readable,
+    type: capitalized(deployKind(action) ?? action.type_human_readable),
     ...sourceOf(action),
     resource: action.resource.data?.name ?? `#${action.resource.id}`,
     environment: action.environment.name,

@@ -87,7 +87,9 @@ function EnvironmentApplications({ environment, add }: { environment: Environmen
             [
               'Last run',
               'status-cell',
-              (one) => <LatestRun run={runs?.get(one.id) ?? one.last_deployments.latest} scope={scope} />,
+              (one) => (
+                <LatestRun run={runs?.newest.get(one.id) ?? one.last_deployments.latest} scope={scope} />
+              ),
             ],
           ]}
           empty={

@@ -1,6 +1,7 @@
 import { Link } from 'wouter'
 import type { FailedNotification, Overview, OverviewRun } from '#web/base/api/types.ts'
 import { SectionCard, StatusBadge } from '#web/base/ui/parts.tsx'
+import { kindOf } from '#web/base/ui/status.ts'
 import { Age, Duration } from '#web/base/ui/time.tsx'
 import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import classes from './overview.module.css'
@@ -48,7 +49,9 @@ function RunItem({ run }: { run: OverviewRun }) {
   return (
     <li>
       <div className={classes.run}>
-        <Link href={`/actions/${run.id}`}>{runTitle(run.pipeline.name, run.id)}</Link>{' '}
+        <Link href={`/actions/${run.id}`}>
+          {runTitle(run.pipeline.name, run.id, kindOf(run.deployment_type))}
+        </Link>{' '}
         <StatusBadge status={run.status} label={run.status_reason_human_readable} />
       </div>
       <div className="dimmed">

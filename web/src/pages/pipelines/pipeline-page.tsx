@@ -28,11 +28,20 @@ export default function PipelinePage({ id }: { id: string }) {
 }
 
 function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
-  const { id } = pipeline
+  const { id, resource_name } = pipeline
   const { environment, scope } = useResourceScope(pipeline)
   return (
     <>
-      <ResourceHeader type="pipeline" record={pipeline} environment={environment}>
+      <ResourceHeader
+        type="pipeline"
+        record={pipeline}
+        environment={environment}
+        parents={
+          resource_name === null
+            ? []
+            : [{ href: `/${pipeline.resource_type}s/${pipeline.resource_id}`, name: resource_name }]
+        }
+      >
         <RunButtons pipeline={pipeline} scope={scope} />
         <PipelineMenu pipeline={pipeline} scope={scope} />
       </ResourceHeader>

@@ -8,7 +8,7 @@ import { plural, STATUS_ICONS } from '#web/base/ui/status.ts'
 import { Age } from '#web/base/ui/time.tsx'
 import { NoRuns } from '#web/shared/scope/latest-run.tsx'
 import classes from './pipelines.module.css'
-import { median, type Run, successRate, toRun } from './run-stats.ts'
+import { countFailed, median, type Run, successRate, toRun } from './run-stats.ts'
 
 const SHOWN = 20
 
@@ -47,7 +47,7 @@ export function RecentRuns({ pipelineId, scope }: RunsProps) {
 function Sparkline({ runs }: { runs: Run[] }) {
   const longest = Math.max(...runs.map(({ seconds }) => seconds ?? 0), 0.001)
   const width = 100 / SHOWN
-  const failed = runs.filter(({ status }) => status === 'failed').length
+  const failed = countFailed(runs)
   return (
     <svg className={classes.sparkline} viewBox="0 0 100 28" preserveAspectRatio="none" role="img">
       <title>{`Last ${plural(runs.length, 'run')}: ${failed} failed`}</title>
@@ -88,7 +88,8 @@ export function RunMarks({ pipelineId, scope }: RunsProps) {
         <span data-status={last.status} className={classes.ended} aria-hidden="true">
           {STATUS_ICONS[last.status]}
         </span>{' '}
-        {STATUSES[last.status]} <Age of={last.createdAt} />
+        {STATUSES[last.status]} {last.kind && `(${last.kind}) `}
+        <Age of={last.createdAt} />
       </span>
       <Marks runs={data.slice(0, MAX_MARKS).toReversed()} />
     </div>
@@ -97,7 +98,7 @@ export function RunMarks({ pipelineId, scope }: RunsProps) {
 
 /** The newest at the right. */
 function Marks({ runs }: { runs: Run[] }) {
-  const failed = runs.filter(({ status }) => status === 'failed').length
+  const failed = countFailed(runs)
   return (
     <svg width={runs.length * MARK} height={14} role="img">
       <title>{`Last ${plural(runs.length, 'run')}: ${failed} failed`}</title>

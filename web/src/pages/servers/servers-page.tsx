@@ -79,7 +79,13 @@ function EnvironmentServers({ environment, add }: { environment: Environment; ad
             ['Connection', 'wrap', connectionOf],
             ['Root directory', 'wrap dimmed', ({ root_directory }) => <code>{root_directory}</code>],
             ['Applications', 'numeric dimmed', (one) => plural(one.linked_resources.length, 'application')],
-            ['Last run', 'status-cell', ({ id }) => <LatestRun run={runs?.get(id)} scope={scope} />],
+            [
+              'Last run',
+              'status-cell',
+              ({ id }) => (
+                <LatestRun run={runs?.newest.get(id)} isRecentOnly={runs?.isRecentOnly} scope={scope} />
+              ),
+            ],
           ]}
           empty={
             <EmptyState

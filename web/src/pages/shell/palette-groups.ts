@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { queryKeys, useApi, useGet } from '#web/base/api/queries.ts'
 import { useSession } from '#web/base/session/session.ts'
+import { deployKind } from '#web/base/ui/status.ts'
 import { runTitle, usePipelineNames } from '#web/resources/pipelines/pipeline-names.ts'
 import { type Scope, scopeSearch } from '#web/shared/scope/scope.ts'
 import { readScopeNames, scopeOf } from '#web/shared/scope/scope-names.ts'
@@ -87,7 +88,7 @@ function useActionItem(request: Request): { item: Item | undefined; isFetching: 
   const item: Item = {
     key: `action ${id}`,
     icon: 'action',
-    label: runTitle(names.get(data.pipeline_id), data.id),
+    label: runTitle(names.get(data.pipeline_id), data.id, deployKind(data)),
     detail: `${data.project.name} / ${data.environment.name}`,
     choice: { kind: 'go', to: `/actions/${data.id}` },
   }

@@ -3,13 +3,14 @@
 import { Burger, Drawer } from '@mantine/core'
 import { useDisclosure, useHotkeys, useMediaQuery } from '@mantine/hooks'
 import { Search } from 'lucide-react'
-import { lazy, type ReactNode, Suspense, useEffect } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import { queryKeys, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import { usePermissions } from '#web/base/session/permissions.ts'
 import { ConnectionBanner } from '#web/base/ui/connection-banner.tsx'
 import { IconButton } from '#web/base/ui/controls.tsx'
-import { scopeSearch, useCarriedScope } from '#web/shared/scope/scope.ts'
+import { PageScopeContext } from '#web/shared/scope/page-scope.ts'
+import { type Scope, scopeSearch, useCarriedScope } from '#web/shared/scope/scope.ts'
 import classes from './shell.module.css'
 import { Brand, Sidebar } from './sidebar.tsx'
 import { useFocusOnNavigation } from './use-focus-on-navigation.ts'
@@ -31,6 +32,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const [location] = useLocation()
   useFocusOnNavigation(location)
   const scope = useCarriedScope()
+  const pageScope = useState<Scope>()
   const isWide = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })
   const [isDrawerOpen, drawer] = useDisclosure()
   const [isPaletteOpen, palette] = useDisclosure()
@@ -49,7 +51,7 @@ export function Shell({ children }: { children: ReactNode }) {
   }
 
   return (
-    <>
+    <PageScopeContext value={pageScope}>
       <a className={classes.skip} href="#content">
         Skip to content
       </a>
@@ -97,6 +99,6 @@ export function Shell({ children }: { children: ReactNode }) {
           <Palette scope={scope} close={palette.close} />
         </Suspense>
       )}
-    </>
+    </PageScopeContext>
   )
 }

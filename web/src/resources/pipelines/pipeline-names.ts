@@ -1,6 +1,7 @@
 import { keepPreviousData } from '@tanstack/react-query'
 import { queryKeys, useGet } from '#web/base/api/queries.ts'
 import type { NameEntry } from '#web/base/api/types.ts'
+import { deployKind } from '#web/base/ui/status.ts'
 
 const NO_NAMES: ReadonlyMap<number, string> = new Map()
 /** What the API takes at once. */
@@ -26,9 +27,9 @@ function namesById(entries: NameEntry[]): ReadonlyMap<number, string> {
   return new Map(entries.map(({ id, name }) => [Number(id), name]))
 }
 
-/** `Deploy shop #42`; `Run #42` where the name of its pipeline is not known. */
-export function runTitle(pipelineName: string | undefined, id: number): string {
-  return `${pipelineName ?? 'Run'} #${id}`
+/** `Deploy shop #42 (rollback)`; `Run #42` where the name of its pipeline is not known. */
+export function runTitle(pipelineName: string | undefined, id: number, kind?: string): string {
+  return `${pipelineName ?? 'Run'} #${id}${kind ? ` (${kind})` : ''}`
 }
 
 /** For a run of which only the id is known. */
@@ -38,5 +39,5 @@ export function useRunTitle(id: number): string {
     staleTime: 60_000,
   })
   const names = usePipelineNames(data ? [data.pipeline_id] : [])
-  return runTitle(data && names.get(data.pipeline_id), id)
+  return runTitle(data && names.get(data.pipeline_id), id, data && deployKind(data))
 }

@@ -4,6 +4,7 @@ import { queryKeys, useGet, useRefetchOnActionEvents } from '#web/base/api/queri
 import type { ActionListItem } from '#web/base/api/types.ts'
 import { type PermissionScope, usePermission } from '#web/base/session/permissions.ts'
 import { StatusBadge } from '#web/base/ui/parts.tsx'
+import { deployKind } from '#web/base/ui/status.ts'
 import { Age } from '#web/base/ui/time.tsx'
 
 type RunsScope = { scope: PermissionScope | undefined }
@@ -20,12 +21,16 @@ export function NoRuns({ scope }: RunsScope) {
 }
 
 type LatestRunProps = RunsScope & {
-  run: Pick<ActionListItem, 'id' | 'status' | 'created_at'> | null | undefined
+  run: Pick<ActionListItem, 'id' | 'status' | 'created_at' | 'action_data'> | null | undefined
+  /** Older runs were not looked at. */
+  isRecentOnly?: boolean | undefined
 }
 
 /** In a table: the status of the newest run, and when it was. */
-export function LatestRun({ run, scope }: LatestRunProps) {
+export function LatestRun({ run, scope, isRecentOnly = false }: LatestRunProps) {
+  if (!run && isRecentOnly) return <span className="dimmed">No recent runs</span>
   if (!run) return <NoRuns scope={scope} />
+  const kind = deployKind(run)
   return (
     <span className="latest-run">
       <Link href={`/actions/${run.id}`}>
@@ -33,6 +38,7 @@ export function LatestRun({ run, scope }: LatestRunProps) {
         <VisuallyHidden> (run #{run.id})</VisuallyHidden>
       </Link>{' '}
       <span className="dimmed">
+        {kind && `(${kind}) `}
         <Age of={run.created_at} />
       </span>
     </span>
@@ -43,21 +49,28 @@ export function LatestRun({ run, scope }: LatestRunProps) {
 const REFETCH_INTERVAL_MS = 2_000
 const LOOKED_AT = 100
 
-/** By the id of the resource. One that has not run for long may be missing. */
+/** By the id of the resource: an application that ran, or a server that any run had as a target. */
 export function useLatestRuns(environmentId: number, resourceType: 'application' | 'server') {
   useRefetchOnActionEvents(queryKeys.latestRuns(), REFETCH_INTERVAL_MS)
   const query = {
     'filter[environment_id]': String(environmentId),
-    'filter[resource_type]': resourceType,
+    ...(resourceType === 'application' && { 'filter[resource_type]': resourceType }),
     per_page: LOOKED_AT,
   }
   const key = queryKeys.latestRuns(environmentId, resourceType)
-  return useGet(key, '/actions', { params: { query }, select: newestByResource }).data
+  const select = resourceType === 'application' ? newestByResource : newestByServer
+  return useGet(key, '/actions', { params: { query }, select }).data
 }
 
+type Actions = readonly ActionListItem[]
+
+const newestByResource = (actions: Actions) => newestBy(actions, ({ resource }) => [resource.id])
+const newestByServer = (actions: Actions) =>
+  newestBy(actions, ({ targets }) => targets.map((one) => one.resource_id))
+
 /** Pure. The list is newest first. */
-function newestByResource(actions: readonly ActionListItem[]): Map<number, ActionListItem> {
+function newestBy(actions: Actions, idsOf: (action: ActionListItem) => number[]) {
   const newest = new Map<number, ActionListItem>()
-  for (const action of actions) if (!newest.has(action.resource.id)) newest.set(action.resource.id, action)
-  return newest
+  for (const action of actions) for (const id of idsOf(action)) if (!newest.has(id)) newest.set(id, action)
+  return { newest, isRecentOnly: actions.length >= LOOKED_AT }
 }

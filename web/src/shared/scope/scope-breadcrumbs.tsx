@@ -1,6 +1,8 @@
 import { Breadcrumbs } from '@mantine/core'
 import { Link } from 'wouter'
 import type { Environment } from '#web/base/api/types.ts'
+import { environmentScope } from '#web/base/session/permissions.ts'
+import { useSetPageScope } from './page-scope.ts'
 import { scopeSearch } from './scope.ts'
 import classes from './scope-breadcrumbs.module.css'
 
@@ -15,6 +17,7 @@ type ScopeBreadcrumbsProps = {
 
 /** The scope of an object: two projects may have a pipeline of the same name. */
 export function ScopeBreadcrumbs({ page, environment, parents = [] }: ScopeBreadcrumbsProps) {
+  useSetPageScope(environment ? environmentScope(environment) : {})
   if (!environment) return null
   const { project } = environment
   const inOrganization = { organization: project.organization.id }

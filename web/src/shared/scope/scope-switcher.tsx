@@ -1,8 +1,10 @@
 import { Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Building2, FolderClosed, Layers, type LucideIcon } from 'lucide-react'
+import { useContext } from 'react'
 import { useLocation } from 'wouter'
 import { useApi } from '#web/base/api/queries.ts'
+import { PageScopeContext } from './page-scope.ts'
 import { pageForScope, type Scope, scopeSearch, useScope } from './scope.ts'
 import classes from './scope-switcher.module.css'
 import { projectsQuery, useEnvironment, useEnvironments, useOrganizations, useProject } from './tree.ts'
@@ -10,7 +12,9 @@ import { projectsQuery, useEnvironment, useEnvironments, useOrganizations, usePr
 type OptionsQuery = { data?: Option[] | undefined; isFetching: boolean }
 
 /** One control per level. Where the page has no scope of its own, selecting one leads to a page that has. */
-export function ScopeSwitcher({ scope }: { scope: Scope }) {
+export function ScopeSwitcher({ scope: carried }: { scope: Scope }) {
+  const [ofPage] = useContext(PageScopeContext)
+  const scope = ofPage ?? carried
   const select = useSelect()
   const organizations = useOrganizations()
   // A single option needs no choice: the level below it is offered at once.

@@ -3,6 +3,7 @@ import { type Data, STATUSES } from '#client/index.ts'
 import { queryKeys, useGet } from '#web/base/api/queries.ts'
 import type { Hook } from '#web/base/api/types.ts'
 import { Dimmed, Section } from '#web/base/ui/parts.tsx'
+import { deployKind } from '#web/base/ui/status.ts'
 import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import { usePipeline } from '#web/resources/pipelines/pipelines.ts'
 import { Body, Headers } from './attempt-details.tsx'
@@ -117,9 +118,9 @@ function ActionSelect({ hook, actionId, choose }: ActionSelectProps) {
       onChange={(event) => choose(Number(event.currentTarget.value) || undefined)}
       data={[
         { value: '', label: 'the newest run' },
-        ...data.map(({ id, status }) => ({
-          value: String(id),
-          label: `${runTitle(name, id)}, ${STATUSES[status].toLowerCase()}`,
+        ...data.map((action) => ({
+          value: String(action.id),
+          label: `${runTitle(name, action.id, deployKind(action))}, ${STATUSES[action.status].toLowerCase()}`,
         })),
       ]}
     />
