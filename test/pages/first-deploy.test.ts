@@ -8,7 +8,9 @@ import { Webhooks } from '@octokit/webhooks'
 import { ADMIN, ADMIN_ENVIRONMENT, startGantry, temporaryHome } from '#test/support/process.ts'
 import { makeRepository } from '#test/support/repository.ts'
 import { startSshd } from '#test/support/sshd.ts'
+import { nameOf } from '#web/resources/applications/application-input.ts'
 import { openBrowser } from './browser.ts'
+import { looksRight } from './looks.ts'
 import { openPage, signIn } from './world.ts'
 
 it('a new user gets from an empty installation to a deployed push in the browser', async (t) => {
@@ -32,27 +34,52 @@ it('a new user gets from an empty installation to a deployed push in the browser
   await page.getByRole('link', { name: 'Add your first application' }).click()
   await press('Continue')
 
+  await enter('Repository', `${repository.address}-with-a-typo`)
+  await press('Inspect')
+  const unreadable = page.getByText('Gantry cannot read this repository')
+  await unreadable.waitFor()
   await enter('Repository', repository.address)
+  await unreadable.waitFor({ state: 'detached' })
   await press('Inspect')
   await page.getByText('Repository found').waitFor()
   await press('Continue')
 
   await enter('Name', 'web-1')
-  await enter('Host', '127.0.0.1')
-  await enter('Login', account.name)
+  await enter('Host', `${account.name}@127.0.0.1:${sshd.port}`)
   await press('Generate key')
-  const publicKey = await page.getByLabel('Public key', { exact: true }).inputValue()
-  await appendFile(sshd.authorizedKeys, `${publicKey}\n`)
-  await enter('Root directory', root)
-  await page.getByText('More options').click()
-  await enter('Port', String(sshd.port))
+  await page.getByLabel('Public key', { exact: true }).waitFor()
+  assert.equal(await page.getByLabel('Host', { exact: true }).inputValue(), '127.0.0.1')
+  assert.equal(await page.getByLabel('Login', { exact: true }).inputValue(), account.name)
+  await enter('Root directory', 'apps')
   await press('Add server')
+  const rejected = page.getByText(/^Must be an absolute path/)
+  await rejected.waitFor()
+  await enter('Root directory', root)
+  await rejected.waitFor({ state: 'detached' })
+  await press('Add server')
+  await page.getByText('Gantry cannot deploy to this server yet.').waitFor()
+  const publicKey = await page.getByLabel('Public key', { exact: true }).inputValue()
+  const command = await page.getByLabel('Command', { exact: true }).inputValue()
+  assert.ok(command.includes(`echo '${publicKey}' >> ~/.ssh/authorized_keys`), command)
+  await looksRight(page, 'a server that rejects the key')
+  await appendFile(sshd.authorizedKeys, `${publicKey}\n`)
+  await press('Test again')
   await page.getByText('Gantry can deploy to this server.').waitFor()
   await page.getByText(/^Host key SHA256:/).waitFor()
   await press('Pin this host key')
   await page.getByText(/^Host key SHA256:.*, pinned$/).waitFor()
   await press('Continue')
 
+  await page.getByLabel('Health check', { exact: true }).selectOption('Command')
+  await enter('Check command', 'test -f index.html')
+  await press('Continue')
+
+  assert.equal(
+    await page.getByLabel('Name', { exact: true }).inputValue(),
+    nameOf(repository.address),
+    'the name of the corrected repository',
+  )
+  await page.getByText('Checks that the new release is healthy').waitFor()
   await page.getByLabel('Build command').fill('sh build.sh')
   await page.getByText('Copies main into a new folder').waitFor()
   await press('Create application and pipeline')

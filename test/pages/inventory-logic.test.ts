@@ -21,13 +21,14 @@ import {
   withProvider,
 } from '#web/resources/credentials/credential-input.ts'
 import type { Credential } from '#web/resources/credentials/credentials.ts'
-import { checkItems } from '#web/resources/servers/check.ts'
+import { authorizeCommand, checkItems } from '#web/resources/servers/check.ts'
 import {
   NEW_SERVER,
   type ServerRecord,
   serverBody,
   serverChange,
   serverValues,
+  withAddress,
   withRoot,
 } from '#web/resources/servers/server-input.ts'
 import {
@@ -49,6 +50,30 @@ const SERVER = {
 } as ServerRecord
 
 describe('the form of a server', () => {
+  it('takes an address as people copy it apart', () => {
+    const entered = (host: string) => {
+      const { host: name, port, login_name, root_directory } = withAddress({ ...NEW_SERVER, host })
+      return [name, port, login_name, root_directory]
+    }
+    assert.deepEqual(entered(' web-1.example.com '), ['web-1.example.com', 22, '', '/srv/apps'])
+    assert.deepEqual(entered('web-1:2222'), ['web-1', 2222, '', '/srv/apps'])
+    assert.deepEqual(entered('ssh://deploy@10.0.0.5:2222/'), [
+      '10.0.0.5',
+      2222,
+      'deploy',
+      '/home/deploy/apps',
+    ])
+    assert.deepEqual(entered('[fd12::1]:2222'), ['fd12::1', 2222, '', '/srv/apps'])
+    assert.deepEqual(entered('fd12::1'), ['fd12::1', 22, '', '/srv/apps'])
+    assert.deepEqual(entered('web 1:22'), ['web 1:22', 22, '', '/srv/apps'])
+    assert.equal(serverBody({ ...NEW_SERVER, host: 'web-1:2222' }).port, 2222)
+  })
+
+  it('offers a command that authorizes a key, whatever its comment is', () => {
+    const command = authorizeCommand("ssh-ed25519 AAAA ada's key\n")
+    assert.match(command, /echo 'ssh-ed25519 AAAA ada'\\''s key' >> ~\/\.ssh\/authorized_keys/)
+  })
+
   it('sends nothing about SSH for this machine', () => {
     const values = { ...NEW_SERVER, provider_code: 'local' as const, name: ' here ', host: 'left over' }
     assert.deepEqual(serverBody(values), {
@@ -157,6 +182,14 @@ describe('the form of an application', () => {
     const before = { ...NEW_APPLICATION, repository: 'git@github.com:acme/shop.git' }
     const after = withDetected(before, FOUND, undefined, 'name')
     assert.deepEqual([after.name, after.default_branch], ['', 'trunk'])
+  })
+
+  it('renames it after the corrected repository, unless the person named it', () => {
+    const wrong = 'https://github.com/acme/shoop.git'
+    const corrected = { ...NEW_APPLICATION, repository: 'https://github.com/acme/shop.git' }
+    const name = (before: string) =>
+      withDetected({ ...corrected, name: before }, FOUND, undefined, undefined, wrong).name
+    assert.deepEqual([name('shoop'), name(''), name('Web shop')], ['shop', 'shop', 'Web shop'])
   })
 
   it('leaves what it has when the repository cannot be reached', () => {

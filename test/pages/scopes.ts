@@ -65,7 +65,7 @@ export function testScopes(theWorld: () => PagesWorld): void {
     const { page, errors, close } = await openPage(theWorld(), `/app/pipelines${scope}`)
     await page.getByRole('link', { name: 'Restart Web shop' }).click()
     const breadcrumbs = page.getByRole('navigation', { name: 'Scope' })
-    await breadcrumbs.getByRole('link', { name: 'Web shop' }).waitFor()
+    await breadcrumbs.getByRole('link', { name: 'Web shop', exact: true }).waitFor()
     assert.match(await breadcrumbs.innerText(), /Sample organization\s*\/\s*Web shop\s*\/\s*Production/)
     assert.equal(await scopeLevel(page, 'Project').inputValue(), 'Web shop')
     await page.getByRole('link', { name: 'Hooks' }).click()

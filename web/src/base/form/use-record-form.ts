@@ -44,6 +44,8 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   const [values, setValues] = useState<Values>({ ...initial, ...draft })
   const [invalid, setInvalid] = useState<FieldErrors>({})
   const [theirs, setTheirs] = useState<Stored<Values>>()
+  /** Inputs that were changed since they were sent: what the API said is about the value before. */
+  const [changedSince, setChangedSince] = useState<ReadonlySet<string>>(new Set())
   const release = useRef<() => void>(undefined)
   const isForgotten = useRef(false)
   const isSending = useRef(false)
@@ -110,6 +112,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   function send(sent: Values, on: Stored<Values>): void {
     if (isSending.current) return
     isSending.current = true
+    setChangedSince(new Set())
     mutation.mutate({ sent, on })
   }
 
@@ -123,6 +126,7 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
     isForgotten.current = false
     setValues((before) => ({ ...before, [name]: value }))
     setInvalid((before) => ({ ...before, [name]: undefined }))
+    setChangedSince((before) => (before.has(name) ? before : new Set([...before, name])))
   }
 
   function discard(): void {
@@ -165,7 +169,8 @@ export function useRecordForm<Values extends object, Saved>(options: RecordFormO
   const names = Object.keys(values)
   const inputOf = (field: string) => fields?.(field) ?? inputFor(field, names)
   const answer = splitErrors(mutation.error, inputOf, sentence)
-  const errors: FieldErrors = { ...answer.errors, ...withoutEmpty(invalid) }
+  const current = Object.entries(answer.errors).filter(([name]) => !changedSince.has(name))
+  const errors: FieldErrors = { ...Object.fromEntries(current), ...withoutEmpty(invalid) }
   return {
     values,
     errors,

@@ -13,6 +13,8 @@ import {
   NEW_APPLICATION,
 } from '#web/resources/applications/application-input.ts'
 import { RepositoryFields } from '#web/resources/applications/repository-fields.tsx'
+import { HealthCheckFields } from '#web/resources/pipelines/health-check-fields.tsx'
+import { healthField, healthSummary } from '#web/resources/pipelines/health-check-input.ts'
 import { useSearch } from '#web/shared/scope/scope.ts'
 import classes from './first-run.module.css'
 import { ServersStep } from './servers-step.tsx'
@@ -33,6 +35,7 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
   const form = useRecordForm<ApplicationValues, number>({
     id: `setup-application-${id}`,
     initial: NEW_APPLICATION,
+    fields: healthField,
     async save(values) {
       const body = applicationBody(values)
       created.current ??= (
@@ -91,13 +94,24 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
           environment={environment}
           selected={linked_resources}
           select={(ids) => form.set('linked_resources', ids)}
-          next={() => go('build')}
+          next={() => go('health')}
         />
       </StepCard>
-      <StepCard number={4} title={LATER_STEPS[2]} state={stateOf('build', step)}>
+      <StepCard
+        number={4}
+        title={LATER_STEPS[2]}
+        state={stateOf('health', step)}
+        summary={healthSummary(form.values)}
+        change={() => go('health')}
+      >
+        <StepForm isReady reason={missing} next={() => go('build')}>
+          <HealthCheckFields form={form} none="No check" />
+        </StepForm>
+      </StepCard>
+      <StepCard number={5} title={LATER_STEPS[3]} state={stateOf('build', step)}>
         <BuildStep form={form} reason={missing} />
       </StepCard>
-      <StepCard number={5} title={LATER_STEPS[3]} state="later">
+      <StepCard number={6} title={LATER_STEPS[4]} state="later">
         {null}
       </StepCard>
     </>

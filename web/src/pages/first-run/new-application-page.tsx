@@ -75,18 +75,18 @@ function HookStep({ pipelineId }: { pipelineId: number }) {
     <Loaded query={usePipeline(pipelineId)} what="pipeline">
       {(pipeline) => (
         <>
-          {LATER_STEPS.slice(0, 3).map((title, index) => (
+          {LATER_STEPS.slice(0, 4).map((title, index) => (
             <StepCard
               key={title}
               number={index + 2}
               title={title}
               state="done"
-              summary={index === 2 && <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link>}
+              summary={index === 3 && <Link href={`/pipelines/${pipeline.id}`}>{pipeline.name}</Link>}
             >
               {null}
             </StepCard>
           ))}
-          <StepCard number={5} title={LATER_STEPS[3]} state="current">
+          <StepCard number={6} title={LATER_STEPS[4]} state="current">
             <Suspense fallback={<Loading what="senders" />}>
               <NewIncomingHook pipeline={chosen} />
             </Suspense>

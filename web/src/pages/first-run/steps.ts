@@ -1,11 +1,17 @@
 // The steps of the guided setup after the first, and what a deploy will do. Pure.
 import type { ApplicationValues } from '#web/resources/applications/application-input.ts'
 
-export const LATER_STEPS = ['Repository', 'Servers', 'Build and deploy', 'Deploy on push'] as const
+export const LATER_STEPS = [
+  'Repository',
+  'Servers',
+  'Health check',
+  'Build and deploy',
+  'Deploy on push',
+] as const
 
 /** In the URL, as `step`. */
-export type StepName = 'repository' | 'servers' | 'build'
-const ORDER: readonly StepName[] = ['repository', 'servers', 'build']
+export type StepName = 'repository' | 'servers' | 'health' | 'build'
+const ORDER: readonly StepName[] = ['repository', 'servers', 'health', 'build']
 
 export function readStep(text: string | null): StepName {
   return ORDER.find((name) => name === text) ?? 'repository'
@@ -25,7 +31,9 @@ const FIELDS_OF_STEPS: Partial<Record<string, StepName>> = {
 
 /** The earliest step with an input that the API rejected. */
 export function stepWithError(errors: Record<string, unknown>): StepName | undefined {
-  const steps = Object.keys(errors).map((field) => FIELDS_OF_STEPS[field] ?? 'build')
+  const steps = Object.keys(errors).map(
+    (field) => FIELDS_OF_STEPS[field] ?? (field.startsWith('health_') ? 'health' : 'build'),
+  )
   return ORDER.find((name) => steps.includes(name))
 }
 
@@ -50,6 +58,9 @@ export function previewSteps(values: ApplicationValues): PreviewStep[] {
       ...(build && { command: build }),
     },
     { name: 'activate-new-release', text: 'Makes the new release live' },
+    ...(values.health_type === ''
+      ? []
+      : [{ name: 'check-health', text: 'Checks that the new release is healthy' }]),
     {
       name: 'remove-old-releases',
       text: `Keeps ${keep === 1 ? 'the last release' : `the last ${keep} releases`}`,

@@ -13,12 +13,14 @@ type OverviewRunsProps = {
   count: number
   /** The list with the same filter. */
   to: string
+  /** What that list has, if it has more than is counted. */
+  all?: string
   /** What it says without any. */
   children: string
 }
 
 /** The first of the runs in some state. When there are more, it says so and links to all of them. */
-export function OverviewRuns({ title, runs, count, to, children }: OverviewRunsProps) {
+export function OverviewRuns({ title, runs, count, to, all, children }: OverviewRunsProps) {
   return (
     <SectionCard id={title.split(' ')[0]!.toLowerCase()} title={title}>
       {runs.length === 0 ? (
@@ -34,6 +36,7 @@ export function OverviewRuns({ title, runs, count, to, children }: OverviewRunsP
         <div className={classes.more}>
           <Link href={to}>
             {runs.length} of {countLabel(count)}
+            {all && `; ${all}`}
           </Link>
         </div>
       )}

@@ -88,7 +88,13 @@ function OverviewDetails({ overview }: { overview: Overview }) {
             <OverviewRuns title="Waiting" runs={waiting} count={counts.waiting} to={lists.waiting}>
               Nothing is waiting
             </OverviewRuns>
-            <OverviewRuns title="Failed (24 h)" runs={failures} count={failed} to={lists.failed}>
+            <OverviewRuns
+              title="Failed (24 h)"
+              runs={failures}
+              count={failed}
+              to={lists.failed}
+              all="all failed runs"
+            >
               No failures in the last 24 hours
             </OverviewRuns>
           </div>

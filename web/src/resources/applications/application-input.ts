@@ -100,14 +100,16 @@ export function withDetected(
   found: Inspection,
   last: Inspection | undefined,
   typing?: keyof ApplicationValues,
+  /** The repository that the last inspection was about: a name that came from it follows. */
+  before = '',
 ): ApplicationValues {
   const after = { ...values }
   if (found.reachable) {
-    const [now, before] = [detectedValues(found), last && detectedValues(last)]
+    const [now, earlier] = [detectedValues(found), last && detectedValues(last)]
     for (const name of DETECTED)
-      if (values[name].trim() === '' || values[name] === before?.[name]) after[name] = now[name]
+      if (values[name].trim() === '' || values[name] === earlier?.[name]) after[name] = now[name]
   }
-  if (after.name.trim() === '') after.name = nameOf(values.repository)
+  if (after.name.trim() === '' || after.name === nameOf(before)) after.name = nameOf(values.repository)
   // The field that the person is in stays as it is.
   return typing === undefined ? after : { ...after, [typing]: values[typing] }
 }

@@ -121,12 +121,12 @@ type Source = Pick<ApplicationValues, 'repository' | 'credential_id'>
 /** Looks at the repository and fills what it finds into the form. */
 function useInspection(form: RecordForm<ApplicationValues>, environmentId: number) {
   const api = useApi()
-  const [found, setFound] = useState<Inspection>()
+  const [last, setLast] = useState<{ found: Inspection; repository: string }>()
   // The answer arrives later: it applies to what is in the form then.
   const latest = useRef(form)
   latest.current = form
   const inspected = useRef('')
-  const { mutate, isPending, error } = useMutation({
+  const { mutate, isPending, error, variables } = useMutation({
     mutationFn: ({ repository, credential_id }: Source) =>
       api.post('/repositories/inspect', {
         body: {
@@ -138,16 +138,18 @@ function useInspection(form: RecordForm<ApplicationValues>, environmentId: numbe
     onSuccess(result, { repository }) {
       const { values, set } = latest.current
       if (values.repository !== repository) return
-      const after = withDetected(values, result, found, focusedField(values))
+      const after = withDetected(values, result, last?.found, focusedField(values), last?.repository)
       for (const [name, value] of Object.entries(after))
         if (value !== values[name as keyof ApplicationValues]) set(name as 'name', value as string)
-      setFound(result)
+      setLast({ found: result, repository })
     },
   })
+  // What was found at another repository says nothing about this one.
+  const isCurrent = (repository: string | undefined) => repository?.trim() === form.values.repository.trim()
   return {
-    found,
+    found: isCurrent(last?.repository) ? last?.found : undefined,
     isPending,
-    error,
+    error: isCurrent(variables?.repository) ? error : null,
     /** Without `isRepeated` only what was not inspected before. */
     inspect(source: Source, { isRepeated }: { isRepeated: boolean }): void {
       const key = `${source.credential_id} ${source.repository.trim()}`

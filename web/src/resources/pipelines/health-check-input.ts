@@ -121,6 +121,13 @@ export function healthText(check: HealthCheck): string {
   return `${what} within ${check.within_seconds} s${held}`
 }
 
+/** The same of what was entered, which may be incomplete. */
+export function healthSummary({ health_type: type, ...values }: HealthValues): string {
+  if (type === '') return 'No check'
+  if (type === 'tcp') return `Port ${values.health_port}`
+  return type === 'http' ? values.health_url : firstLine(values.health_command)
+}
+
 function firstLine(text: string): string {
   const [first = '', ...rest] = text.trim().split('\n')
   return rest.length > 0 ? `${first} …` : first

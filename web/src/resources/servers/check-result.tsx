@@ -6,9 +6,11 @@ import { useEffect, useRef } from 'react'
 import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
 import type { PermissionScope } from '#web/base/session/permissions.ts'
 import { GuardedButton } from '#web/base/ui/controls.tsx'
+import { CopyField } from '#web/base/ui/copy-field.tsx'
 import { ErrorAlert } from '#web/base/ui/page.tsx'
 import { Age } from '#web/base/ui/time.tsx'
-import { type CheckItem, checkItems, type ServerCheck } from './check.ts'
+import { useCredentials } from '#web/resources/credentials/credentials.ts'
+import { authorizeCommand, type CheckItem, checkItems, type ServerCheck } from './check.ts'
 import type { ServerRecord } from './server-input.ts'
 import classes from './servers.module.css'
 
@@ -26,7 +28,7 @@ function useServerCheck(serverId: number) {
 }
 
 type ConnectionCheckProps = {
-  server: Pick<ServerRecord, 'id' | 'provider_code' | 'root_directory'>
+  server: Pick<ServerRecord, 'id' | 'provider_code' | 'root_directory' | 'credential_id' | 'login_name'>
   scope: PermissionScope | undefined
   /** Tests at once, without a click. */
   isAutomatic?: boolean
@@ -60,6 +62,7 @@ export function ConnectionCheck({ server, scope, isAutomatic = false, onResult }
           <CheckResult check={result} isSsh={isSsh} rootDirectory={server.root_directory} />
         )}
       </div>
+      {!check.isPending && isSsh && result?.user === null && <AuthorizeKey server={server} scope={scope} />}
       {check.error && <ErrorAlert error={check.error} title="The server could not be tested" />}
       <Group gap="xs">
         <GuardedButton
@@ -86,6 +89,24 @@ export function ConnectionCheck({ server, scope, isAutomatic = false, onResult }
           </GuardedButton>
         )}
       </Group>
+    </Stack>
+  )
+}
+
+/** After a failed login: the public key, and what puts it on the server. */
+function AuthorizeKey({ server, scope }: Pick<ConnectionCheckProps, 'server' | 'scope'>) {
+  const { data } = useCredentials(scope?.organization)
+  const key = data?.find(({ id }) => id === server.credential_id)?.public_key
+  if (!key) return null
+  const account = server.login_name ?? 'the account'
+  return (
+    <Stack gap="xs">
+      <CopyField label="Public key" value={key} />
+      <CopyField
+        label="Command"
+        description={`Run it on the server as ${account}, then test again.`}
+        value={authorizeCommand(key)}
+      />
     </Stack>
   )
 }

@@ -31,3 +31,9 @@ export function checkItems(check: ServerCheck, isSsh: boolean, rootDirectory: st
     })
   return items
 }
+
+/** Lets the holder of a key log in: for the shell of the account. Keys have no quotes; their comments may. */
+export function authorizeCommand(publicKey: string): string {
+  const line = publicKey.trim().replaceAll("'", `'\\''`)
+  return `mkdir -p ~/.ssh && chmod 700 ~/.ssh && echo '${line}' >> ~/.ssh/authorized_keys && chmod 600 ~/.ssh/authorized_keys`
+}

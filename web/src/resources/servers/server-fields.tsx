@@ -4,7 +4,7 @@ import type { RecordForm } from '#web/base/form/use-record-form.ts'
 import { useSession } from '#web/base/session/session.ts'
 import { MoreOptions } from '#web/base/ui/more-options.tsx'
 import { KeyField } from '#web/resources/credentials/key-field.tsx'
-import { type ServerValues, withRoot } from './server-input.ts'
+import { type ServerValues, withAddress, withRoot } from './server-input.ts'
 import classes from './servers.module.css'
 
 type ServerFieldsProps = {
@@ -31,7 +31,16 @@ export function ServerFields({ form, organizationId, isNew = false }: ServerFiel
       {isSsh && (
         <>
           <div className={classes.hostRow}>
-            <TextInput label="Host" {...form.field('host')} />
+            <TextInput
+              label="Host"
+              placeholder="web-1.example.com, or host:port"
+              {...form.field('host')}
+              onBlur={() => {
+                const after = withAddress(values)
+                for (const name of ['host', 'port', 'login_name', 'root_directory'] as const)
+                  if (after[name] !== values[name]) form.set(name, after[name])
+              }}
+            />
             <TextInput
               label="Login"
               {...form.field('login_name')}

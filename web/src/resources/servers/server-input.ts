@@ -60,6 +60,20 @@ export function withRoot(before: ServerValues, change: Partial<ServerValues>): S
   return { ...after, root_directory: defaultRoot(after.provider_code, after.login_name.trim()) }
 }
 
+const ADDRESS = /^(?:ssh:\/\/)?(?:([^@\s/]+)@)?(\[[0-9a-f:.]+\]|[^:@\s/[\]]+)(?::(\d{1,5}))?\/?$/i
+
+/** `deploy@web-1.example.com:2222`, as people copy it, becomes login, host and port. */
+export function withAddress(values: ServerValues): ServerValues {
+  const [, login, host, port] = ADDRESS.exec(values.host.trim()) ?? []
+  if (host === undefined) return values
+  const after = login === undefined ? values : withRoot(values, { login_name: login })
+  return {
+    ...after,
+    host: host.replace(/^\[|\]$/g, ''),
+    ...(port !== undefined && { port: Number(port) }),
+  }
+}
+
 export function serverValues(server: ServerRecord): ServerValues {
   return {
     provider_code: server.provider_code === 'local' ? 'local' : 'ssh',
@@ -75,7 +89,8 @@ export function serverValues(server: ServerRecord): ServerValues {
   }
 }
 
-export function serverBody(values: ServerValues): ServerBody {
+export function serverBody(entered: ServerValues): ServerBody {
+  const values = entered.provider_code === 'ssh' ? withAddress(entered) : entered
   const { name, provider_code, root_directory } = values
   const common = {
     name: name.trim(),
