@@ -1,6 +1,6 @@
 // Local commands in namespaces, each in a sandbox that no other command is in: whatever it does to detach itself, nothing of
-// it is left when the next one starts; and a command sees neither the processes nor the files of Gantry. `sandbox-pool.ts`
-// has the sandboxes and says what they hide, and this file launches a command in one.
+// it is left when the next one starts; and a command sees neither the processes nor the files of Gantry. `view.ts` says what a
+// view hides, `sandbox-pool.ts` has the sandboxes, and this file launches a command in one.
 
 import { constants } from 'node:os'
 import { type CommandEnd, unreachable } from './executor.ts'
