@@ -4,14 +4,8 @@ import { instanceAdmin, publicly } from '#access/authorization/enforce.ts'
 import { describePage, pageOf, pageQuery } from '#platform/http/pagination.ts'
 import { toApiError, unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
-import {
-  createPasswordReset,
-  findPasswordReset,
-  listUsers,
-  NOT_VALID,
-  resetPassword,
-  setUserActive,
-} from './manage-users.ts'
+import { listUsers, setUserActive } from './manage-users.ts'
+import { createPasswordReset, findPasswordReset, NOT_VALID, resetPassword } from './password-resets.ts'
 import { operation } from './session-routes.ts'
 import type { AccountDeps } from './sessions.ts'
 import { clientOf, presentSignedIn, signedInSchema } from './start-session.ts'

@@ -1,6 +1,6 @@
 // `npm run reset-password -- <email>`
 import { sql } from 'kysely'
-import { createPasswordReset } from '#access/accounts/manage-users.ts'
+import { createPasswordReset } from '#access/accounts/password-resets.ts'
 import { baseUrlOf } from '#platform/config.ts'
 import { type Database, openDatabase } from '#platform/database/connect.ts'
 import { toApiError } from '#platform/http/problems.ts'
