@@ -57,6 +57,7 @@ export function createRecorder(url: string, paths: Paths, replaced: Record<strin
       .replaceAll(/\b\d{14}-[0-9a-f]{8}\b/g, `20261115080000-${HEX.slice(0, 8)}`)
       .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, sameUuid)
       .replaceAll(/(gty_[a-z]+_)[\w-]+/g, '$1example')
+      .replace(/^[B-Z]{4}-[B-Z]{4}$/, 'WDJB-MJHT')
       .replaceAll(/\/hooks\/[\w-]{20,}\/trigger/g, '/hooks/example-token/trigger')
       .replaceAll(/\bwhsec_[\w+/=]+/g, 'whsec_ZXhhbXBsZSBzZWNyZXQgb2YgYSBob29rIQ==')
       .replaceAll(/\b[0-9a-f]{64}\b/g, HEX.repeat(4))
