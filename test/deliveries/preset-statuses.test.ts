@@ -152,6 +152,8 @@ suite('the commit that is reported', () => {
       const resolved = newCommit()
       await resolve(id, resolved)
       await world.passTime(hook.id, 10)
+      // What has not been sent by the end of the run never is.
+      await world.recorded(hook.id, 2)
       await move(id, IN_PROGRESS, COMPLETED)
       await world.untilIdle(hook.id)
       assert.deepEqual(sentTo(), [
