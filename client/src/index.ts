@@ -17,6 +17,7 @@ export {
 } from './gantry.ts'
 export { ENVIRONMENT_TYPES, OPERATIONS, STATUSES } from './labels.ts'
 export { describeGap, type LogGap, markGaps } from './log-gaps.ts'
+export { closest, distance } from './nearest.ts'
 export { type Reach, reachOf, reachProblem } from './reach.ts'
 export type { StreamOptions } from './resume.ts'
 export { hasEnded } from './status.ts'

@@ -36,7 +36,7 @@ describe('the first load', () => {
 
   it('contains neither the editor nor the charts nor the palette', () => {
     const all = [...loaded.values()].join('\n')
-    for (const text of ['cm-editor', 'Median duration per day', 'Search, or type a command'])
+    for (const text of ['cm-editor', 'Median duration per day', 'Search, or type: run'])
       assert.equal(all.includes(text), false, text)
   })
 })

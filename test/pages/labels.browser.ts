@@ -57,6 +57,32 @@ describe('labels of runs', () => {
     await close()
   })
 
+  it('are found, started and rolled back from the palette, in spite of typos', async () => {
+    const { body: action } = await world.api('GET', `/actions/${rollback}`)
+    const { page, errors, close } = await openPage(world, '/app/overview')
+    await page.getByText('Nothing is running').waitFor()
+    const offered: [typed: string, option: string][] = [
+      [action.action_data.commit.hash.slice(0, 9), `Deploy Hello Gantry #${rollback} (rollback)`],
+      ['run', 'Run Two steps'],
+      ['roll back', 'Roll back Hello Gantry'],
+      ['rolback helo', 'Roll back Hello Gantry'],
+      ['Helo Gnatry', 'Hello Gantry'],
+      ['depoly', 'Deploy Hello Gantry'],
+      ['deploy hello', 'Deploy Hello Gantry'],
+    ]
+    await page.keyboard.press('Control+k')
+    const input = page.getByRole('combobox', { name: 'Search and commands' })
+    for (const [typed, option] of offered) {
+      await input.fill(typed)
+      await page.getByRole('option', { name: option }).first().waitFor()
+    }
+    await looksRight(page, 'the palette with a command')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Run' }).waitFor()
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
   it('lead from a run and a pipeline to the application, and show their project in the switcher', async () => {
     const { page, errors, close } = await openPage(world, `/app/actions/${rollback}`)
     const project = page.getByRole('combobox', { name: 'Project' })

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { initials } from '#web/pages/shell/initials.ts'
-import { commandsFor, itemFor, pathTo, readRequest, recentFirst } from '#web/pages/shell/palette-items.ts'
+import {
+  commandsFor,
+  correctRequest,
+  itemFor,
+  pathTo,
+  readRequest,
+  recentFirst,
+  similarNames,
+} from '#web/pages/shell/palette-items.ts'
 import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import { pageForScope } from '#web/shared/scope/scope.ts'
 import { scopeOf } from '#web/shared/scope/scope-names.ts'
@@ -45,8 +53,28 @@ describe('the palette', () => {
     assert.deepEqual(readRequest('Run deploy shop'), { kind: 'run', text: 'deploy shop' })
     assert.deepEqual(readRequest('rollback shop'), { kind: 'roll-back', text: 'shop' })
     assert.deepEqual(readRequest('roll back to shop'), { kind: 'roll-back', text: 'shop' })
+    assert.deepEqual(readRequest('run'), { kind: 'run', text: '' })
+    assert.deepEqual(readRequest('roll back'), { kind: 'roll-back', text: '' })
+    assert.deepEqual(readRequest('deploy shop'), { kind: 'deploy', text: 'shop' })
+    assert.deepEqual(readRequest('0a1B2c3'), { kind: 'commit', text: '0a1B2c3' })
     assert.deepEqual(readRequest('running'), { kind: 'find', text: 'running' })
+    assert.deepEqual(readRequest('deployment'), { kind: 'find', text: 'deployment' })
     assert.deepEqual(readRequest('продакшн 1'), { kind: 'find', text: 'продакшн 1' })
+  })
+
+  it('understands small typos in verbs, names and commands', () => {
+    const corrected = (input: string) => correctRequest(readRequest(input))
+    assert.deepEqual(corrected('depoly shop'), { kind: 'deploy', text: 'shop' })
+    assert.deepEqual(corrected('roll bakc shop'), { kind: 'roll-back', text: 'shop' })
+    assert.deepEqual(corrected('shop'), { kind: 'find', text: 'shop' })
+    const names = [{ name: 'Deploy web shop' }, { name: 'Reindex' }]
+    assert.deepEqual(similarNames(names, 'shpo'), [names[0]])
+    assert.deepEqual(similarNames(names, 'rendex'), [names[1]])
+    assert.deepEqual(similarNames(names, 'invoice'), [])
+    assert.deepEqual(
+      commandsFor('go to pipelnes', '', false).map(({ label }) => label),
+      ['Go to Pipelines'],
+    )
   })
 
   it('leads to the page of an entry, or to the page that shows it', () => {

@@ -1,4 +1,5 @@
 // What the palette offers. Items are plain data, so that recent ones can be kept. Pure.
+import { closest, distance } from '#client/index.ts'
 import type { NameEntry } from '#web/base/api/types.ts'
 import { type Scope, scopeSearch } from '#web/shared/scope/scope.ts'
 import { COLOR_SCHEMES } from './color-schemes.ts'
@@ -9,7 +10,7 @@ export type Choice =
   /** A page outside of the dashboard. */
   | { kind: 'open'; href: string }
   /** The deploy pipeline of an application is found when it is chosen. */
-  | { kind: 'roll-back'; applicationId: number }
+  | { kind: 'deploy' | 'roll-back'; applicationId: number }
   | { kind: 'color-scheme'; value: string }
   | { kind: 'sign-out' }
 
@@ -29,12 +30,14 @@ export type FoundName = NameEntry & { where: string }
 export type Item = { key: string; icon: Icon; label: string; detail: string; choice: Choice }
 export type Group = { title: string; items: Item[] }
 
-/** What was typed: a number, a command and what it is about, or words. */
-export type Request = { kind: 'action'; id: string } | { kind: 'run' | 'roll-back' | 'find'; text: string }
+type Verb = 'run' | 'deploy' | 'roll-back'
+/** What was typed: a number, a commit, a command and what it is about, or words. */
+export type Request = { kind: 'action'; id: string } | { kind: Verb | 'commit' | 'find'; text: string }
 
 const COMMANDS = [
-  { kind: 'run', pattern: /^run\s+(.*)$/i },
-  { kind: 'roll-back', pattern: /^roll\s?-?back\s+(?:to\s+)?(.*)$/i },
+  { kind: 'run', pattern: /^run(?:\s+(.*))?$/i },
+  { kind: 'deploy', pattern: /^deploy(?:\s+(.*))?$/i },
+  { kind: 'roll-back', pattern: /^roll[\s-]?back(?:\s+(?:to\s+)?(.*))?$/i },
 ] as const
 
 export function readRequest(input: string): Request {
@@ -43,27 +46,62 @@ export function readRequest(input: string): Request {
   if (number) return { kind: 'action', id: number[1]! }
   for (const { kind, pattern } of COMMANDS) {
     const match = pattern.exec(text)
-    if (match) return { kind, text: match[1]!.trim() }
+    if (match) return { kind, text: match[1]?.trim() ?? '' }
   }
-  return { kind: 'find', text }
+  return { kind: /^[0-9a-f]{7,40}$/i.test(text) ? 'commit' : 'find', text }
+}
+
+/** Long enough that a typo does not make another word of them. */
+const VERBS: Record<string, Verb> = { deploy: 'deploy', rollback: 'roll-back' }
+
+/** What was probably meant by a verb with a typo; otherwise the same. */
+export function correctRequest(request: Request): Request {
+  if (request.kind !== 'find') return request
+  const words = request.text.split(/\s+/)
+  for (const count of [1, 2]) {
+    const verb = closest(words.slice(0, count).join('').toLowerCase(), Object.keys(VERBS))
+    if (verb) return { kind: VERBS[verb]!, text: words.slice(count).join(' ') }
+  }
+  return request
+}
+
+/** Of these, those whose names have a similar word for every word of the text. */
+export function similarNames<One extends { name: string }>(entries: readonly One[], text: string): One[] {
+  const wanted = wordsOf(text)
+  return entries.filter(({ name }) => isSimilar(wanted, name))
+}
+
+function isSimilar(wanted: string[], name: string): boolean {
+  const words = wordsOf(name)
+  return wanted.every((word) => {
+    const allowed = Math.min(2, Math.floor(word.length / 3))
+    return words.some((one) => one.includes(word) || distance(word, one) <= allowed)
+  })
+}
+
+function wordsOf(text: string): string[] {
+  return text
+    .toLocaleLowerCase()
+    .split(/[\s/_-]+/)
+    .filter((word) => word !== '')
 }
 
 /** What `GET /names` has to return for it. */
 export function typesFor({ kind }: Request): NameEntry['type'][] | undefined {
   if (kind === 'run') return ['pipeline']
-  if (kind === 'roll-back') return ['application']
+  if (kind === 'deploy' || kind === 'roll-back') return ['application']
   return undefined
 }
 
 export function itemFor(entry: FoundName, { kind }: Request): Item {
   if (kind === 'run') return runItem(entry)
-  if (kind === 'roll-back')
+  if (kind === 'deploy' || kind === 'roll-back')
     return {
-      key: `roll-back ${entry.id}`,
-      icon: 'roll-back',
-      label: `Roll back ${entry.name}`,
+      key: `${kind} ${entry.id}`,
+      icon: kind === 'deploy' ? 'run' : 'roll-back',
+      label: `${kind === 'deploy' ? 'Deploy' : 'Roll back'} ${entry.name}`,
       detail: entry.where,
-      choice: { kind: 'roll-back', applicationId: Number(entry.id) },
+      choice: { kind, applicationId: Number(entry.id) },
     }
   const { type, id, name, where } = entry
   return {
@@ -125,7 +163,8 @@ export function commandsFor(text: string, scope: string, isInstanceAdmin: boolea
     })),
     { key: 'sign-out', icon: 'sign-out', label: 'Sign out', detail: '', choice: { kind: 'sign-out' } },
   ]
-  return all.filter(({ label }) => words.every((word) => label.toLocaleLowerCase().includes(word)))
+  const found = all.filter(({ label }) => words.every((word) => label.toLocaleLowerCase().includes(word)))
+  return found.length > 0 || text === '' ? found : all.filter(({ label }) => isSimilar(wordsOf(text), label))
 }
 
 /** Those chosen before come first, the latest at the top; the others keep their order. */

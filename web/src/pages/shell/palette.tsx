@@ -70,7 +70,7 @@ export default function Palette({ scope, close }: { scope: Scope; close(): void 
           variant="unstyled"
           className={classes.input!}
           leftSection={<Search size={18} strokeWidth={1.75} aria-hidden="true" />}
-          placeholder="Search, or type a command: run, roll back, #42…"
+          placeholder="Search, or type: run, deploy, roll back, #42, a commit…"
           role="combobox"
           aria-label="Search and commands"
           aria-expanded="true"
@@ -132,21 +132,22 @@ function useChoose(): (item: Item) => void {
   const [, setColorScheme] = useColorScheme()
   const { signOut } = useSession()
 
-  async function rollBack(applicationId: number): Promise<void> {
+  async function openDeploy(applicationId: number, dialog: 'run' | 'rollback'): Promise<void> {
     const path = { resource_id: applicationId }
     const pipelines = await queries.fetchQuery({
       queryKey: queryKeys.pipelines('application', applicationId),
       queryFn: ({ signal }) => api.all('/pipelines/application/{resource_id}', { params: { path }, signal }),
     })
     const deploy = pipelines.find(({ operation }) => operation === 'deploy')
-    if (deploy) navigate(`/pipelines/${deploy.id}?rollback=1`)
+    if (deploy) navigate(`/pipelines/${deploy.id}?${dialog}=1`)
     else notify.problem(new Error('This application has no pipeline that deploys it.'))
   }
 
   return ({ choice }) => {
     if (choice.kind === 'go') navigate(choice.to)
     else if (choice.kind === 'open') location.assign(choice.href)
-    else if (choice.kind === 'roll-back') rollBack(choice.applicationId).catch(notify.problem)
+    else if (choice.kind === 'deploy') openDeploy(choice.applicationId, 'run').catch(notify.problem)
+    else if (choice.kind === 'roll-back') openDeploy(choice.applicationId, 'rollback').catch(notify.problem)
     else if (choice.kind === 'color-scheme') setColorScheme(choice.value)
     else leavePage(() => void signOut())
   }

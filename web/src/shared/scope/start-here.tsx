@@ -23,7 +23,7 @@ type StartHereProps = EmptyText & { needs?: Needs }
 
 /** In place of a list that nothing can be added to yet. */
 export function StartHere({ icon, title, text, needs = 'environment' }: StartHereProps) {
-  const step = useFirstStep(needs)
+  const step = useStep(needs)
   return (
     <Loaded query={useOrganizations()} what="organizations">
       {() =>
@@ -50,8 +50,18 @@ function StepButton({ label, to }: { label: string; to: string }) {
   )
 }
 
-/** Undefined while it is loading, and where `needs` is met in the selected scope, or in `environment`. */
+/**
+ * Undefined while it is loading, and where `needs` is met in the selected scope, or in `environment`; also for people whose
+ * roles cover parts of organizations, of which that is not known.
+ */
 export function useFirstStep(needs: Needs, environment?: Environment): FirstStep | undefined {
+  const step = useStep(needs, environment)
+  const hasRole = useGrants().data?.length !== 0
+  const isPartial = useOrganizations().data?.length === 0 && hasRole
+  return isPartial && !environment ? undefined : step
+}
+
+function useStep(needs: Needs, environment?: Environment): FirstStep | undefined {
   const { isInstanceAdmin, user } = useSession()
   const [selected] = useScope()
   const grants = useGrants().data
@@ -91,7 +101,7 @@ export function AddButton({ permission, needs, environment, ...rest }: AddButton
   const { allowed, reason } = useAnyPermission(permission, scope)
   const step = useFirstStep(needs, environment)
   if (environment && step?.button) return <StepButton {...step.button} />
-  // The page below says it, unless the person sees only parts of an organization.
-  if (!environment && step && step.title === undefined) return null
+  // The page below says it.
+  if (!environment && step) return null
   return <ReasonedButton {...rest} icon={Plus} reason={allowed ? undefined : reason} />
 }
