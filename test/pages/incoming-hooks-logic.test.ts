@@ -4,9 +4,11 @@ import { SENDERS } from '#manage/catalog/senders.ts'
 import type { Hook, HookRequestDetail, HookRequestRecord } from '#web/base/api/types.ts'
 import { firstCallState } from '#web/pages/hooks/incoming/first-call-state.ts'
 import {
+  missingVariables,
   whyNoVariable,
   withCondition,
   withHeaderCondition,
+  withPathFor,
   withVariable,
 } from '#web/pages/hooks/incoming/from-pick.ts'
 import { changeOf, inputOf, readHook, receptionOf } from '#web/pages/hooks/incoming/hook-values.ts'
@@ -206,5 +208,26 @@ describe('a received call', () => {
     assert.equal(payloadText(detail({ request_body: null })), null)
     assert.match(whyNotReplayable(detail({ outcome: 'rejected_signature' })) ?? '', /signature/)
     assert.equal(whyNotReplayable(detail({ outcome: 'rejected_variables' })), undefined)
+  })
+})
+
+describe('a call that lacks a variable', () => {
+  const row = (name: string, path = '') => ({
+    name,
+    path,
+    type: 'string' as const,
+    required: true,
+    default: '',
+  })
+
+  it('offers its values for that variable', () => {
+    const rows = [row('commit', 'head.sha'), row('branch', 'ref')]
+    const payload = { ref: 'main', after: 'abc' }
+    assert.deepEqual(missingVariables(rows, payload), [rows[0]])
+    assert.deepEqual(missingVariables(rows, { ref: 'main', head: { sha: 'abc' } }), [])
+    assert.deepEqual(missingVariables([{ ...rows[0]!, default: 'x' }], payload), [])
+    const [changed, same] = withPathFor(rows, 'commit', { path: 'after', value: 'abc', type: 'string' })
+    assert.equal(changed!.path, 'after')
+    assert.equal(same, rows[1])
   })
 })

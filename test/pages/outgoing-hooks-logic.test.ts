@@ -9,6 +9,7 @@ import { STATUS_KINDS } from '#model/hooks/sent-status.ts'
 import { templateNames } from '#model/hooks/template-names.ts'
 import type { Hook } from '#web/base/api/types.ts'
 import { hasRoundedNumber, parseBody } from '#web/pages/hooks/outgoing/body-text.ts'
+import { chatMessage } from '#web/pages/hooks/outgoing/chat-message.ts'
 import { EVENTS, eventLabel } from '#web/pages/hooks/outgoing/events.ts'
 import { waitingFor } from '#web/pages/hooks/outgoing/health.ts'
 import {
@@ -297,5 +298,29 @@ describe('a paused hook', () => {
     assert.equal(waitingFor({ ...paused, paused_until: null, paused_reason: null }), undefined)
     const failing = { ...paused, paused_reason: 'nothing is sent until 13:05 UTC: attempts failed' }
     assert.equal(waitingFor(failing), undefined)
+  })
+})
+
+describe('a chat message', () => {
+  it('is read from what Slack and Discord get', () => {
+    const slack = {
+      text: 'a &lt;b&gt; &amp; c',
+      attachments: [{ color: '#e01e5a', blocks: [{ fields: [{ text: 'Commit: 1a: fix' }] }, {}] }],
+    }
+    assert.deepEqual(chatMessage('slack_message', JSON.stringify(slack)), {
+      title: 'a <b> & c',
+      color: '#e01e5a',
+      fields: [['Commit', '1a: fix']],
+    })
+    const discord = {
+      embeds: [{ title: 'Deploy', color: 3061373, fields: [{ name: 'Pipeline', value: 'x' }] }],
+    }
+    assert.deepEqual(chatMessage('discord_message', JSON.stringify(discord)), {
+      title: 'Deploy',
+      color: '#2eb67d',
+      fields: [['Pipeline', 'x']],
+    })
+    assert.equal(chatMessage('slack_message', 'no JSON'), undefined)
+    assert.equal(chatMessage('github_status', '{}'), undefined)
   })
 })

@@ -75,8 +75,14 @@ function isSimilar(wanted: string[], name: string): boolean {
   const words = wordsOf(name)
   return wanted.every((word) => {
     const allowed = Math.min(2, Math.floor(word.length / 3))
-    return words.some((one) => one.includes(word) || distance(word, one) <= allowed)
+    return words.some((one) => one.includes(word) || distance(word, one) <= allowed || isSwapped(word, one))
   })
+}
+
+/** Two neighboring letters in the wrong order: the most common typo. */
+function isSwapped(word: string, meant: string): boolean {
+  const at = [...word].findIndex((letter, index) => letter !== meant[index])
+  return at >= 0 && word.slice(0, at) + word[at + 1] + word[at] + word.slice(at + 2) === meant
 }
 
 function wordsOf(text: string): string[] {

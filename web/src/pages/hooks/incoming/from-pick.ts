@@ -1,6 +1,6 @@
 // A value of a received call → a variable or a condition of the hook. Pure.
 import { type ConditionRow, emptyRow, type SingleRow, valueTag } from '#web/resources/hooks/condition-rows.ts'
-import { ExactNumber, type JsonPick } from '#web/shared/editor/json-nodes.ts'
+import { childOf, ExactNumber, type JsonPick, keysOf } from '#web/shared/editor/json-nodes.ts'
 import type { VariableRow } from './hook-values.ts'
 
 /** Why a value cannot be a variable; undefined if it can. */
@@ -19,6 +19,30 @@ export function withVariable(rows: readonly VariableRow[], pick: JsonPick): Vari
     default: '',
   }
   return [...rows, variable]
+}
+
+/** The variable is read from the picked value from now on. */
+export function withPathFor(rows: readonly VariableRow[], name: string, pick: JsonPick): VariableRow[] {
+  return rows.map((row) =>
+    row.name === name ? { ...row, path: pick.path === name ? '' : pick.path, type: variableType(pick) } : row,
+  )
+}
+
+/** Required variables that the payload has nothing for. */
+export function missingVariables(rows: readonly VariableRow[], payload: unknown): VariableRow[] {
+  return rows.filter(
+    ({ name, path, required, default: fallback }) =>
+      required && fallback === '' && valueAt(payload, path || name) === undefined,
+  )
+}
+
+/** As far as a path consists of plain keys. */
+function valueAt(payload: unknown, path: string): unknown {
+  const keys = path.split(/[.[\]"]+/).filter((key) => key !== '')
+  return keys.reduce<unknown>(
+    (value, key) => (keysOf(value ?? null).includes(key) ? childOf(value, key) : undefined),
+    payload,
+  )
 }
 
 /** Another value at a path that has a condition is accepted as well. */

@@ -1,4 +1,4 @@
-import { Alert, Badge, Code, Group, NativeSelect, Text } from '@mantine/core'
+import { Alert, Badge, Code, Group, NativeSelect, Paper, Text } from '@mantine/core'
 import { type Data, STATUSES } from '#client/index.ts'
 import { queryKeys, useGet } from '#web/base/api/queries.ts'
 import type { Hook } from '#web/base/api/types.ts'
@@ -7,8 +7,10 @@ import { deployKind } from '#web/base/ui/status.ts'
 import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import { usePipeline } from '#web/resources/pipelines/pipelines.ts'
 import { Body, Headers } from './attempt-details.tsx'
+import { type ChatMessage, chatMessage } from './chat-message.ts'
 import { eventLabel } from './events.ts'
 import classes from './outgoing.module.css'
+import { presetKind } from './preset-kind.ts'
 
 type Preview = Data<'post', '/hooks/outgoing/{hook_id}/preview'>
 
@@ -52,6 +54,7 @@ export function LivePreview({
         {preview && (
           <div className={isStale ? classes.stale : undefined} aria-busy={isStale}>
             <Notes preview={preview} />
+            <Message message={chatMessage(presetKind(hook), preview.body)} />
             <Group gap="xs" my="xs" align="start" wrap="nowrap">
               <Badge variant="default" radius="sm" flex="none">
                 {preview.method}
@@ -64,6 +67,29 @@ export function LivePreview({
         )}
       </Section>
     </div>
+  )
+}
+
+/** As people in the channel see it. */
+function Message({ message }: { message: ChatMessage | undefined }) {
+  if (!message) return null
+  return (
+    <Paper component="section" withBorder p="sm" my="xs" aria-label="Message" className={classes.message}>
+      <svg className={classes.stripe} aria-hidden="true" width="4" height="100%">
+        <rect width="4" height="100%" fill={message.color} />
+      </svg>
+      <Text fw={600} size="sm" className="wrap">
+        {message.title}
+      </Text>
+      <dl className={classes.fields}>
+        {message.fields.map(([label, value]) => (
+          <div key={label}>
+            <dt className="dimmed">{label}</dt>
+            <dd className="wrap">{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Paper>
   )
 }
 
