@@ -96,7 +96,7 @@ function sshCommand({ remote, addresses, knownHosts, timeouts }: AccessRequest, 
 /** In a new folder, which is removed with the other resources. */
 async function writeKey(key: string, resources: AsyncDisposableStack): Promise<string> {
   const memory = await access(MEMORY, constants.W_OK | constants.X_OK).then(() => MEMORY, tmpdir)
-  await removeStale(memory, { prefix: KEY_FOLDER, olderThanMs: STALE_MS })
+  await removeStale(memory, { prefix: KEY_FOLDER, olderThanMs: STALE_MS, isShared: true })
   const folder = resources.use(await mkdtempDisposable(join(memory, KEY_FOLDER)))
   const file = join(folder.path, 'key')
   // OpenSSH rejects a key without a final newline, or with Windows line ends.

@@ -133,10 +133,10 @@ async function storeDuplicates(
   results: Results,
 ): Promise<void> {
   for (const { n, first } of duplicates.toSorted((one, other) => one.first - other.first)) {
-    const { hook, record } = calls[n]!
+    const { hook, record, start } = calls[n]!
     const known = results[first]
     const actionId =
-      known && 'actionId' in known ? known.actionId : (await findClaims(trx, calls, [n]))[0]!.action_id
+      known && 'actionId' in known ? known.actionId : await claimedAction(trx, hook.id, start!.key!)
     results[n] = { kind: 'duplicate', actionId }
     await trx
       .insertInto('hook_requests')
@@ -153,6 +153,17 @@ async function storeDuplicates(
       })
       .execute()
   }
+}
+
+/** However old it is by now: it was found before. */
+async function claimedAction(trx: Transaction, hookId: string, key: Buffer): Promise<number> {
+  const claim = await trx
+    .selectFrom('delivery_claims')
+    .select('action_id')
+    .where('hook_id', '=', hookId)
+    .where('key', '=', key)
+    .executeTakeFirstOrThrow()
+  return claim.action_id
 }
 
 /**

@@ -1,7 +1,6 @@
 // The runner room runs actions on their targets. One target is one job: scheduling says when it may begin and
 // stores every move (target-lifecycle.ts), executors run commands on the server, step-logs store what they print.
 import { join } from 'node:path'
-import { sql } from 'kysely'
 import type { Connect } from '#adapters/executors/connect.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
@@ -61,10 +60,18 @@ function createReach(db: Database, connect: Connect): Reach {
 
 /** First contact: from now on no other key will do. Of two at the same time, the first to commit decides. */
 async function pinHostKey(db: Database, serverId: number, hostKey: string): Promise<void> {
-  const { rows } = await sql<{ pinned: string }>`
-    update servers set host_key = coalesce(host_key, ${hostKey}) where id = ${serverId}
-    returning host_key as pinned`.execute(db)
-  if (rows[0]!.pinned !== hostKey) throw new HostKeyConflict()
+  await db
+    .updateTable('servers')
+    .set({ host_key: hostKey })
+    .where('id', '=', serverId)
+    .where('host_key', 'is', null)
+    .execute()
+  const { host_key } = await db
+    .selectFrom('servers')
+    .select('host_key')
+    .where('id', '=', serverId)
+    .executeTakeFirstOrThrow()
+  if (host_key !== hostKey) throw new HostKeyConflict()
 }
 
 class HostKeyConflict extends Error {

@@ -133,7 +133,12 @@ async function loadSubject(trx: Transaction, pipelineId: number, credentialId: n
   return { ...pipeline, own, ofApplication, credential: credentialId === null ? ofApplication : own }
 }
 
+/** A credential, as far as a token is concerned: without the token itself. */
 async function findCredential(trx: Transaction, id: number | null) {
   if (id === null) return undefined
-  return trx.selectFrom('credentials').selectAll().where('id', '=', id).executeTakeFirst()
+  return trx
+    .selectFrom('credentials')
+    .select(['id', 'organization_id', 'auth_type', 'provider_code', 'base_url', 'ssh_hosts', 'token_targets'])
+    .where('id', '=', id)
+    .executeTakeFirst()
 }
