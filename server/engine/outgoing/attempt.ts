@@ -1,3 +1,4 @@
+// The second stage of a delivery: loads what a claim needs, and attempts its deliveries.
 import { createActionReader } from '#model/actions/read-action.ts'
 import { createMask } from '#platform/masking/mask.ts'
 import { maskError } from '#platform/masking/mask-error.ts'
@@ -63,8 +64,9 @@ export function createAttempts(options: AttemptOptions) {
   function afterCrash(delivery: ClaimedDelivery, error: unknown): AttemptedDelivery {
     if (signal.aborted) return skip(delivery, { kind: 'handed-back' })
     log.error({ err: error, hook_id: delivery.hookId, delivery_id: delivery.id }, 'delivery attempt crashed')
-    const next = nextAttempt({ kind: 'unreachable' }, delivery.attempt, deps.random())
     const reason = 'Internal error; see the log of the service.'
+    const scheduled = nextAttempt({ kind: 'unreachable' }, delivery.attempt, deps.random())
+    const next = scheduled.kind === 'failed' ? { ...scheduled, reason } : scheduled
     const record = recordUnsent({ url: '', method: '' }, 'unrenderable', reason, createMask([]))
     return { kind: 'unsent', delivery, next, record }
   }

@@ -57,10 +57,20 @@ test('a pause holds what was claimed before it was stored, and starts again with
 test('the first success after a pause without a named end is noticed once', () => {
   const { limiter, pass, now } = open()
   limiter.stored({ ...BUDGET, ms: 60_000, isNamed: false })
-  assert.equal(limiter.recovers(BUDGET, now()), false)
+  assert.equal(limiter.noteSuccess(BUDGET, now()), false)
   pass(60_001)
-  assert.equal(limiter.recovers(BUDGET, now()), true)
-  assert.equal(limiter.recovers(BUDGET, now()), false)
+  assert.equal(limiter.noteSuccess(BUDGET, now()), true)
+  assert.equal(limiter.noteSuccess(BUDGET, now()), false)
+})
+
+test('a budget recovers for an hour after the end of its pause, however long that was', () => {
+  const { limiter, pass } = open()
+  assert.equal(limiter.isRecovering(BUDGET), false)
+  limiter.stored({ ...BUDGET, ms: 3_600_000, isNamed: true })
+  pass(3_600_001)
+  assert.equal(limiter.isRecovering(BUDGET), true)
+  pass(61 * 60_000)
+  assert.equal(limiter.isRecovering(BUDGET), false)
 })
 
 test('hooks of one budget share its slots, and take none from the others', () => {

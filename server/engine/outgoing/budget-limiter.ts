@@ -5,8 +5,8 @@ const INITIAL_LIMIT = 4
 /** GitHub counts requests at the same time as abuse; and what is in flight when a limit is reached is refused. */
 const MAX_LIMIT = 16
 const MAX_BUDGETS = 10_000
-/** As long as claims know a pause that has ended. */
-const RECOVERY_MS = 3_600_000
+/** Claims know a pause for this long after its end (`wasPaused`). */
+const RECOVERY_MS = 61 * 60_000
 
 const UNUSED = {
   inFlight: 0,
@@ -16,7 +16,8 @@ const UNUSED = {
   pausedUntil: 0,
   /** Claims that began later than this have checked the pause; Infinity: it is not stored yet. */
   storedAt: Number.NEGATIVE_INFINITY,
-  isNamed: true,
+  /** The last pause had no named end, and no request has succeeded since. */
+  awaitsSuccess: false,
 }
 type State = typeof UNUSED
 
@@ -72,7 +73,7 @@ export function createBudgetLimiter(uptimeMs: () => number) {
       const state = stateOf(budget)
       state.pausedUntil = uptimeMs() + ms
       state.storedAt = uptimeMs()
-      state.isNamed = isNamed
+      state.awaitsSuccess = !isNamed
       state.limit = 1
     },
     /**
@@ -90,13 +91,14 @@ export function createBudgetLimiter(uptimeMs: () => number) {
     },
     /** It is or was paused: final deliveries of all its hooks are claimed first. */
     isRecovering(budget: Budget): boolean {
-      return stateOf(budget).storedAt > uptimeMs() - RECOVERY_MS
+      const { storedAt, pausedUntil } = stateOf(budget)
+      return storedAt !== Number.NEGATIVE_INFINITY && pausedUntil > uptimeMs() - RECOVERY_MS
     },
-    /** Whether the last pause had no named end, which a success ends: true once. */
-    recovers(budget: Budget, claimedAt: number): boolean {
+    /** Whether this success ends a pause without a named end. True once for each pause. */
+    noteSuccess(budget: Budget, claimedAt: number): boolean {
       const state = stateOf(budget)
-      if (state.isNamed || claimedAt <= state.storedAt) return false
-      state.isNamed = true
+      if (!state.awaitsSuccess || claimedAt <= state.storedAt) return false
+      state.awaitsSuccess = false
       return true
     },
   }

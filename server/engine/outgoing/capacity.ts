@@ -10,8 +10,9 @@ const MAX_UNSTORED = 1_024
 const MAX_HOOKS = 10_000
 
 /**
- * How many deliveries may be in flight: of this process, to each receiver, and within each rate budget. A delivery counts from
- * its claim (`start`) to its answer (`finish`), or until its result is stored (`release`).
+ * How many deliveries may be in flight: of this process, to each receiver, and within each rate budget. A delivery counts for
+ * this process until it is stored (`stored`), for its budget until its response (`finish`), and for its receiver until its
+ * response or, after a failure, until the receiver's health is stored (`release`).
  */
 export function createCapacity(budgets: BudgetLimiter) {
   const limiter = createConcurrencyLimiter()
@@ -51,7 +52,7 @@ export function createCapacity(budgets: BudgetLimiter) {
       budgeted.delete(delivery)
       const isAccepted = next.kind === 'delivered' || next.kind === 'continued'
       budgets.finish(budget, isAccepted)
-      return isAccepted && budgets.recovers(budget, delivery.claimedAt) ? budget : null
+      return isAccepted && budgets.noteSuccess(budget, delivery.claimedAt) ? budget : null
     },
     stored(count: number): void {
       unstored -= count
