@@ -1,4 +1,4 @@
-// How a command ends early. Apart from failure.ts, so that what is pure does not need the client.
+// How a command ends early. Separate from failure.ts, so that pure modules do not import the client.
 import { EXIT, type ExitCode } from './exit-codes.ts'
 
 /** Ends the command: `message` says what is wrong, `hint` what to do about it. */

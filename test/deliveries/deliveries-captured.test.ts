@@ -97,9 +97,9 @@ suite('a hook with two requests', () => {
     )
     assert.deepEqual(records.map((record) => record.capture_error).toSorted(), [
       'id: expected a string, a number or a boolean, found an array of 1.',
-      'id: the answer is empty.',
-      'id: the answer is longer than 256 KiB.',
-      'id: the answer is not JSON.',
+      'id: the response is empty.',
+      'id: the response is longer than 256 KiB.',
+      'id: the response is not JSON.',
     ])
     const [record] = records
     const shown = await request('GET', `/hook-requests/${record!.id}`, { token: tree.owner.token })

@@ -77,9 +77,9 @@ suite('an answer that makes no sense', () => {
   test('to a creation is named, and the next event creates again', async () => {
     const without: Failure = { performed: true, answer: ({ status }) => ({ status, body: { ok: true } }) }
     const problems = [
-      [ANSWER_IS_HTML, /: the answer is not JSON\./],
-      [ANSWER_IS_HUGE, /: the answer is longer than 256 KiB\./],
-      [without, /: the answer has no (ts|statuses_url)\./],
+      [ANSWER_IS_HTML, /: the response is not JSON\./],
+      [ANSWER_IS_HUGE, /: the response is longer than 256 KiB\./],
+      [without, /: the response has no (ts|statuses_url)\./],
     ] as const
     for (const kind of ['slack_message', 'github_deployment'] as const) {
       const { service, tree, hook } = await open(kind)

@@ -30,7 +30,7 @@ export function explainVerdict(dryRun: DryRun, conditions: readonly Condition[],
 
 type ConditionResult = DryRun['conditions'][number]
 
-/** With the value where the hook lists accepted ones; otherwise as the service sees it, which older ones do not say. */
+/** Compares with `accepted_values` here, to show the value found. Otherwise prints the server's result, which older servers do not send. */
 function explainCondition(
   { path, accepted_values, not }: Condition,
   result: ConditionResult | undefined,

@@ -1,5 +1,5 @@
 // The executors room: runs one bash command on a server, locally or over SSH, and leaves nothing behind.
-// This file is the contract; `connect.ts` opens executors, `local.ts` and `ssh-connect.ts` implement them.
+// This file is the contract. `connect.ts` opens executors; `local.ts` and `ssh-executor.ts` implement them.
 
 import type { Readable } from 'node:stream'
 
@@ -35,8 +35,8 @@ export type CommandRequest = {
   /** Null: the account that the target is configured with. */
   runAsUser: string | null
   /**
-   * Becomes the command's standard input, with backpressure; without it the command sees the end of its input at
-   * once. Destroyed when the command has ended, whether or not all of it was read.
+   * Becomes the command's standard input, with backpressure; without it the command sees the end of its input
+   * immediately. Destroyed when the command has ended, whether or not all of it was read.
    */
   input?: Readable
   /** Standard output and error together, in the order written. Reading pauses until it resolves. */

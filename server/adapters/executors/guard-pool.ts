@@ -13,7 +13,7 @@ export function createGuardPool(size: number, open: (key: string) => Opening) {
   const entries = new Map<string, Entry>()
   let released = Promise.withResolvers<void>()
 
-  /** Counts the caller as a user at once, so that the guard is not evicted before it is used. */
+  /** Counts the caller as a user immediately, so that the guard is not evicted before it is used. */
   async function use(key: string): Promise<Entry> {
     for (;;) {
       const known = entries.get(key)

@@ -81,7 +81,7 @@ export async function openGuard(input: Writable, output: Readable, { marks, sile
     unwatch: (group: number) => void send(0, 'forget', '-', group),
     /** Resolves when the guard has ended. */
     gone: gone.promise,
-    /** Call when no command needs it any more. It leaves other processes alone: root's guard would find them all. */
+    /** Call when commands no longer need it. It leaves other processes alone: root's guard would find them all. */
     close: () => void input.end('0 bye\n'),
   }
 }

@@ -68,7 +68,7 @@ const SHARED_FOLDERS = [
   '/usr',
 ]
 
-/** Not those of the machine: what a command writes there is removed when it ends. */
+/** Each command gets its own; what it writes there is removed when it ends. */
 const OF_EACH_COMMAND = ['/dev/shm', '/dev/pts', '/dev/mqueue']
 
 /** D-Bus and systemd of logged-in users: they start programs outside of any isolation. */
@@ -155,7 +155,7 @@ export async function locateRoot({ home }: Pick<Secrets, 'home'>, hidden: readon
 type Placement = { kind: 'visible' } | { kind: 'hidden'; path: string; source: string } | RefusedRoot
 
 /**
- * Pure. A root in a hidden folder is shown, and nothing else of that folder; but only where nobody can have replaced
+ * Pure. A root in a hidden folder is shown, and nothing else of that folder; but only where no command can have replaced
  * it by a link to what is hidden: `real` is where the root really is.
  */
 export function placeRoot(where: {

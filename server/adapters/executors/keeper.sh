@@ -22,8 +22,8 @@ end() {
 }
 trap end USR2
 
-# They must go immediately, and the sandbox is reused, unless something is left in it that is not a process, or USR1 came: a
-# command can send it, too.
+# Kills what the command left behind. The sandbox is then reused, unless something other than a process is left in it, or
+# USR1 came, which a command can send, too.
 is_spoiled() {
   while kill -KILL -1; do read -r -t 0.01; (($? > 128)) || return 0; done
   for file in /proc/sysvipc/*; do [ ! -e "$file" ] || { read -r; ! read -r; } <"$file" || return 0; done

@@ -39,9 +39,9 @@ export async function findLocalAccount(name: string): Promise<LocalAccount | Imp
 }
 
 /**
- * Creates a folder that belongs to the account; missing parents stay ours. False when something was there already,
- * which is left as it is: a link there must not get us to give away what it points to. Nor does root follow the links
- * of others on the way there: they would choose where in the system an account gets a folder.
+ * Creates a folder that belongs to the account; missing parents stay ours. Returns false if something exists there, and
+ * leaves it unchanged: a link must not make us give away its target. Root also follows no links of other accounts on the
+ * way, because they would choose where the folder is created.
  */
 export async function makeFolderOf(account: LocalAccount, path: string, mode = 0o755): Promise<boolean> {
   const isRoot = process.getuid!() === 0

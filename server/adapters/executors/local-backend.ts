@@ -1,5 +1,5 @@
-// How local commands are started: the contract of the two backends (`namespaces.ts` has the other), the programs
-// they use, the backend that works everywhere, and the prewarmed bash in front of either.
+// How local commands are started: the contract of the two backends, the programs they use, and the backend that works
+// everywhere. `namespaces.ts` has the other; `prewarmed.ts` keeps a bash ready in front of either.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -20,13 +20,13 @@ export type LocalLaunch = { switchTo: SwitchTo | null; environment: Record<strin
 /** Starts local commands in a way that leaves none of their processes behind. */
 export type LocalBackend = {
   launch(launch: LocalLaunch): Promise<LaunchedCommand | CommandEnd>
-  /** Call when no command runs any more. */
+  /** Call when commands no longer run. */
   close(): Promise<void>
 }
 
 const TOOLS = ['unshare', 'nsenter', 'setpriv', 'setsid'] as const
 
-/** Programs of util-linux. They run as root, so nobody's PATH decides which they are. */
+/** Programs of util-linux. They run as root, so no account's PATH decides which they are. */
 export type LocalTools = Record<(typeof TOOLS)[number], string>
 
 export function findLocalTools(): LocalTools | undefined {

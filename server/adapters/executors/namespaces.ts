@@ -70,7 +70,7 @@ function launchIn(taken: TakenSandbox, pipes: Pipes, words: string[]): LaunchedC
     clearInterval(reviving)
     handedOver()
     const signal = report && signalOf(report)
-    // Perhaps by the keeper, which it told to clean up.
+    // The keeper may have killed it, because the command signaled the keeper: such a sandbox is not reused.
     await leave(signal === 'SIGKILL' || report?.number === SETSID_KILLED)
     state = 'over'
     startupError = report && !signal ? report.rest : ''

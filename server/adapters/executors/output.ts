@@ -72,7 +72,7 @@ export function forwardOutput(
   }
 }
 
-// Launcher and guard print a few words at a time, and what a login shell prints first is no longer either.
+// Launcher and guard print short lines, and so does a login shell before them.
 const MAX_LINE = 64 * 1024
 
 /** Calls back with every complete line. A stream without line breaks is destroyed before it fills the memory. */

@@ -89,7 +89,7 @@ export function createSandboxPool(tools: LocalTools) {
       }
     },
     makeFifos: (paths: string[]) => launchers.next().makeFifos(paths),
-    /** Call when no command runs any more. */
+    /** Call when commands no longer run. */
     close: launchers.close,
   }
 }

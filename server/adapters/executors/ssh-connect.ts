@@ -10,7 +10,7 @@ import { createSshExecutor } from './ssh-executor.ts'
 
 export type SshOptions = {
   host: string
-  /** What the host resolves to, as far as it was checked: one of these is connected to, and nothing else. */
+  /** The checked addresses of the host. Gantry connects to one of these only. */
   addresses: readonly string[]
   port: number
   username: string
@@ -102,7 +102,7 @@ export async function connectSsh(options: SshOptions): Promise<Connection> {
   }
 }
 
-/** Tries the addresses in their order, in a moment also those of the other family. */
+/** Tries the addresses in order, and soon also those of the other IP family. */
 function openSocket({ host, addresses, port }: SshOptions): Socket {
   const found = addresses.map((address) => ({ address, family: isIP(address) }))
   // An address as host is not looked up.

@@ -26,7 +26,7 @@ export type LaunchedCommand = {
   release?(): void
 }
 
-/** `shutDown` is called once, when no command runs any more. */
+/** `shutDown` is called once, when commands no longer run. */
 export function createExecutor<Request extends CommandRequest = CommandRequest>(deps: {
   launch(request: Request): Promise<LaunchedCommand | CommandEnd>
   shutDown(): Promise<void>

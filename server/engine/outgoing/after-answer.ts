@@ -37,7 +37,11 @@ function meaningOf(preset: PresetKind | null, which: RequestKind, answer: Answer
   if (verdict === 'ok') return { status: answer.status, error: null, isLimited: false }
   switch (verdict.kind) {
     case 'gone':
-      return { status: 410, error: 'What this hook created there no longer exists.', isLimited: false }
+      return {
+        status: 410,
+        error: 'The object that this hook created no longer exists at the receiver.',
+        isLimited: false,
+      }
     case 'already':
       return { status: 200, error: null, isLimited: false }
     case 'limited':
@@ -97,7 +101,7 @@ export function afterAnswer(
 }
 
 const REMOVED_AGAIN =
-  'What this hook created at the receiver was removed there again. It is created once more only once per action.'
+  'The object that this hook created was removed again. Gantry recreates it once per action.'
 
 /** 404 may mean "not yet": it has its retries first. */
 function isGone(result: AttemptResult, retried: NextAttempt): boolean {

@@ -1,4 +1,4 @@
-// The second stage of a delivery: a claimed one is rendered, signed and sent, and its answer judged. Nothing is stored here.
+// One attempt: renders, signs and sends a claimed delivery, and judges the response. Nothing is stored here.
 import { isDeepStrictEqual } from 'node:util'
 import type { HttpClient, SendOutcome } from '#adapters/http-client/client.ts'
 import { readSentStatus, type SentStatus, type StatusKind } from '#model/hooks/sent-status.ts'
@@ -60,12 +60,12 @@ export type AttemptDeps = ContextDeps & {
   uptimeMs: () => number
 }
 
-/** Without a trace, except for what happens next. */
+/** Ends an attempt without a record: nothing was sent. */
 export function skip(delivery: ClaimedDelivery, next: NextStep): AttemptedDelivery {
   return { kind: 'skipped', delivery, next, record: null }
 }
 
-/** Until a pause is stored, when the service names no end: the database decides how long it is. */
+/** How long this process holds a pause without a named end, until it is stored: the database decides its real length. */
 const UNNAMED_PAUSE_MS = 60_000
 
 /** Renders, signs and sends one delivery. Throws only for internal errors. */

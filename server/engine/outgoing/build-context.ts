@@ -38,8 +38,9 @@ export function kindOf({ events }: Pick<OutgoingHook, 'events'>, event: Subject[
 type RequestValues = { accessToken: string | null; captured: CapturedValues; idempotencyKey: string }
 
 /**
- * What templates can reference, as docs/guides/receivers.md lists it. The action's own status is that of the event, however late it is delivered; everything below it (targets, resource)
- * is current. Nothing outside of the hook's environment is included.
+ * What templates can reference, as docs/guides/receivers.md lists it. The action's own status is that of the event, however
+ * late it is delivered; everything below it (targets, resource) is current. Nothing outside of the hook's environment is
+ * included.
  */
 export async function buildContext(
   deps: ContextDeps,
@@ -131,7 +132,7 @@ async function readChangesContext(db: Database, actionId: number) {
   return summarizeChanges(rows[0])
 }
 
-/** What templates see of what an action ships; null as long as it is not known. */
+/** What templates see of the commits that an action ships. Fields are null until they are known. */
 export function summarizeChanges(widest: Widest | undefined) {
   const comparison = widest?.comparison
   return {

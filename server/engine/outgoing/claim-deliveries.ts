@@ -49,7 +49,7 @@ const READY = `ready as materialized (
       and not exists (select from limits where limits.hook_id = health.hook_id and limits.is_paused)
   )`
 
-/** Those of them that this claim may probe: the breaker is closed to all others while the probe is in flight. */
+/** Those of them that this claim probes. The breaker stays open for every other claim while the probe is in flight. */
 const PROBES = `probes as (
     update hook_health set open_until = now() + ${LEASE}
     where hook_id in (select hook_id from ready) and open_until <= now()

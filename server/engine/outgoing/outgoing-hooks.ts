@@ -77,7 +77,7 @@ export async function loadOutgoingHooks(
       try {
         return [row.id, compileHook({ ...row, ...unsaved }, box)]
       } catch (error) {
-        return [row.id, new Error('This hook cannot be opened.', { cause: error })]
+        return [row.id, new Error('This hook could not be loaded.', { cause: error })]
       }
     }),
   )
@@ -273,7 +273,7 @@ export async function authorizeTokens(
     return {
       kind: 'denied',
       message:
-        'The user who last edited this hook may not use the credential (credential:run). A user who may has to save the hook again.',
+        'The user who last edited this hook may not use the credential (credential:run). A user with that permission must save the hook again.',
     }
   }
 }

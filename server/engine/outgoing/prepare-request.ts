@@ -71,7 +71,7 @@ export async function prepareRequest(
   return { kind: 'ready', which, request, shown, budget }
 }
 
-/** Whether the templates of presets have a commit to report on. The conditions of a preset see only how long its text is. */
+/** Whether there is a full commit hash to report on. The preset's own condition checks only its length. */
 function knowsCommit({
   action_data,
   triggered_from,

@@ -32,18 +32,18 @@ test('text that looks like a template or HTML is text', () => {
 })
 
 test('a required value that is missing is named, unless it is known; an optional one may be missing', () => {
-  assert.deepEqual(read({ message: {} }), { values: {}, error: 'id: the answer has no message.id.' })
-  assert.equal(read({ message: { id: null } }).error, 'id: the answer has no message.id.')
-  assert.equal(read({}, [rule({ header: 'X-Other' })]).error, 'id: the answer has no header X-Other.')
+  assert.deepEqual(read({ message: {} }), { values: {}, error: 'id: the response has no message.id.' })
+  assert.equal(read({ message: { id: null } }).error, 'id: the response has no message.id.')
+  assert.equal(read({}, [rule({ header: 'X-Other' })]).error, 'id: the response has no header X-Other.')
   assert.equal(read({ message: {} }, [rule({ required: false })]).error, null)
   assert.equal(read({ message: {} }, [rule()], { id: 'known' }).error, null)
 })
 
 test('no error contains what the answer says', () => {
-  assert.equal(read('<html>secret</html>').error, 'id: the answer is not JSON.')
-  assert.equal(read('').error, 'id: the answer is empty.')
-  assert.equal(read('\ufffe\ud800').error, 'id: the answer is not JSON.')
-  assert.equal(read('x'.repeat(MAX_CAPTURE_BYTES)).error, 'id: the answer is longer than 256 KiB.')
+  assert.equal(read('<html>secret</html>').error, 'id: the response is not JSON.')
+  assert.equal(read('').error, 'id: the response is empty.')
+  assert.equal(read('\ufffe\ud800').error, 'id: the response is not JSON.')
+  assert.equal(read('x'.repeat(MAX_CAPTURE_BYTES)).error, 'id: the response is longer than 256 KiB.')
   assert.match(read({ message: { id: { secret: 1 } } }).error!, /found an object\.$/)
   assert.match(
     read({ message: { id: 'x'.repeat(5000) } }).error!,

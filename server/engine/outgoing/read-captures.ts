@@ -40,7 +40,7 @@ export function readCaptures(
     if (header === undefined && json?.kind !== 'json') return missing(json?.message ?? '')
     const found = find(rule, answer, json)
     if (found != null) return use(found, rule)
-    return missing(`the answer has no ${header === undefined ? path : `header ${header}`}`)
+    return missing(`the response has no ${header === undefined ? path : `header ${header}`}`)
   }
 }
 
@@ -95,10 +95,13 @@ type Parsed = { kind: 'json'; value: unknown } | { kind: 'not-json'; message: st
 
 function parseAnswer(body: Buffer): Parsed {
   if (body.length >= MAX_CAPTURE_BYTES)
-    return { kind: 'not-json', message: `the answer is longer than ${MAX_CAPTURE_BYTES / 1024} KiB` }
+    return { kind: 'not-json', message: `the response is longer than ${MAX_CAPTURE_BYTES / 1024} KiB` }
   try {
     return { kind: 'json', value: parseExactly(utf8.decode(body)) }
   } catch {
-    return { kind: 'not-json', message: body.length === 0 ? 'the answer is empty' : 'the answer is not JSON' }
+    return {
+      kind: 'not-json',
+      message: body.length === 0 ? 'the response is empty' : 'the response is not JSON',
+    }
   }
 }

@@ -63,7 +63,7 @@ export type ShownRequest = Omit<SentRequest, 'headers'> & { headers: SentRequest
 
 const MAX_REQUEST_BYTES = 64 * 1024
 const MAX_RESPONSE_BYTES = 16 * 1024
-/** In any encoding. */
+/** The longest secret, in any encoding, that a cut-off response can end in. */
 const MAX_SECRET_BYTES = MAX_BODY_BYTES - MAX_RESPONSE_BYTES
 
 /** Headers that carry credentials, whether they are known to us or not. */

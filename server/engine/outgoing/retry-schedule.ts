@@ -1,6 +1,9 @@
 /** The result of one attempt: the part that decides what happens next. */
 export type AttemptResult =
-  /** `isRateLimited`: a 403 that counts as 429 (read-limit.ts). */
+  /**
+   * `isRateLimited`: counts as 429. A 403 that states a limit (read-limit.ts), or a response that a preset reads as one:
+   * Slack's may be a 200.
+   */
   | { kind: 'answered'; status: number; retryAfter: string | null; now: Date; isRateLimited?: boolean }
   | { kind: 'timed-out' | 'unreachable' | 'blocked' }
 

@@ -57,7 +57,7 @@ const COLUMNS = [
     'afterMs' in next ? Math.max(1, Math.round(next.afterMs)) : null,
   ),
   column('request_id', 'uuid', ({ record }) => record?.id ?? null),
-  // What the first record refers to may be what the database rejects.
+  // The reference to the first record may be what the database rejects.
   column('retry_of', 'uuid', ({ attempted, next }) =>
     next.kind === 'unrecorded' ? null : attempted.delivery.firstRequestId,
   ),
@@ -90,11 +90,14 @@ const OWNED = `owned as materialized (
 /** Next steps after which the delivery is sent again, and its attempt does not count. */
 const IS_UNCOUNTED = `owned.next in ('paused', 'handed-back', 'continued')`
 
-/** A retry is due after its delay, what another process or request continues now. A pause changes nothing: the claim knows it. */
+/**
+ * A retry is due after its delay. What another process or another request continues is due now. A pause leaves the due time
+ * alone: the claim enforces it.
+ */
 const DUE_AT = `case when owned.next = 'retry' then now() + owned.after_ms * interval '1 millisecond'
         when owned.next in ('handed-back', 'continued') then now() else d.due_at end`
 
-/** What becomes of the deliveries of those. */
+/** The new state of the deliveries that are still owned. */
 const UPDATED = `updated as (
     update deliveries d set state = owned.state, leased_until = null, due_at = ${DUE_AT},
       attempts = case when ${IS_UNCOUNTED} then greatest(0, d.attempts - 1) else d.attempts end,
@@ -168,7 +171,7 @@ const storeStatement = (more: readonly string[]) => `
 /** Most hooks neither set a status nor capture anything. */
 const PLAIN_STATEMENT = storeStatement([])
 
-/** One statement: outside of a transaction it is its own. */
+/** A single statement, so it is atomic without a transaction. */
 export async function writeAttempts(db: Database, recorded: readonly RecordedDelivery[]): Promise<void> {
   const parts = [
     { part: planChecks, rows: sentStatuses(recorded) },

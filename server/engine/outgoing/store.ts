@@ -24,7 +24,7 @@ export function createStore(options: StoreOptions) {
   const recovered: Budget[] = []
   const mayStore = createSignal()
 
-  /** Before the attempts, which other processes may claim again. */
+  /** Must run before the attempts are stored: after that, other processes may claim their deliveries. */
   async function storeLimits(batch: readonly AttemptedDelivery[]): Promise<void> {
     const pauses = batch.flatMap((one) => (one.kind === 'sent' && one.pause ? [one.pause] : []))
     const recoveries = recovered.splice(0)
