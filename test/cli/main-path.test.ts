@@ -123,9 +123,9 @@ test('in a pipe: the same, without questions and with an exit code for each end'
   assert.deepEqual([watched.code, watched.stderr], [0, ''])
   const [started, ...lines] = watched.stdout.trim().split('\n')
   const id = /^#(\d+)\thttp/.exec(started!)?.[1]
-  assertShown(lines.at(-1)!, `✓ #${id} completed in … s`)
+  assertShown(lines.at(-1)!, `✓ #${id} completed in …s`)
   for (const line of lines.slice(0, -1)) assert.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z (#\d+|local.*): [A-Z]/)
-  assert.match(watched.stdout, /Z local get-new-release: Completed after \d+ s\n/)
+  assert.match(watched.stdout, /Z local get-new-release: Completed after \d+ m?s\n/)
   assert.equal(await live('site'), 'First version')
 
   await repository.commit({ 'index.html': 'Second version' }, { message: 'Sell more' })

@@ -86,7 +86,7 @@ wait $run; echo "interrupted: $?"
       ],
       stderr,
     )
-    assert.match(stderr, /^✓ #\d+ completed in \d+ s$/m)
+    assert.match(stderr, /^✓ #\d+ completed in \d+ m?s$/m)
     assert.match(stderr, /^Step "migrate" failed on box\n {2}│ no table\n/m)
     assert.match(stderr, /gantry logs (\d+) --failed\nRun it again: gantry retry \1$/m)
     assert.match(stderr, /^- #\d+ was canceled/m)
@@ -130,7 +130,7 @@ suite('in a pipe', () => {
     const [, id] = /^#(\d+)\thttp/.exec(first!)!
     const changes = lines
       .filter((line) => /^\d{4}-\d\d-\d\dT[\d:.]+Z /.test(line))
-      .map((line) => line.replace(/^\S+ /, '').replace(/ after \d+ s$/, ' after a while'))
+      .map((line) => line.replace(/^\S+ /, '').replace(/ after \d+ m?s$/, ' after a while'))
     const of = (who: string) => changes.filter((line) => line.startsWith(who))
     assert.deepEqual(
       of('#'),
@@ -162,8 +162,8 @@ suite('on a terminal', () => {
     const terminal = await onTerminal(t, ['run', 'live', '--watch'])
     await terminal.sees('│ line 7')
     const wide = terminal.shown()
-    assert.match(wide, /^#(\d+) {2}http:\S+\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] #\1 Live shop\/environment-\d+\/box {2}\d+ s\n/)
-    assert.match(wide, /\n {4}✓ get-ready {2}\d+ s\n {4}[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] build {6}\d+ s\n/)
+    assert.match(wide, /^#(\d+) {2}http:\S+\n[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] #\1 Live shop\/environment-\d+\/box {2}\d+ m?s\n/)
+    assert.match(wide, /\n {4}✓ get-ready {2}\d+ m?s\n {4}[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] build {6}\d+ m?s\n/)
     assert.deepEqual(
       wide.match(/│ line \d of a log that is longer than forty columns$/gm)?.map((line) => line[7]),
       ['3', '4', '5', '6', '7'],
@@ -188,7 +188,7 @@ suite('on a terminal', () => {
     await gate.open()
     assert.equal(await terminal.ended, 0)
     const end = terminal.shown()
-    assert.match(end, /\n {4}✓ finish +\d+ s\n✓ #\d+ completed in \d+ s$/)
+    assert.match(end, /\n {4}✓ finish +\d+ m?s\n✓ #\d+ completed in \d+ m?s$/)
     assert.doesNotMatch(end, /│|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
   })
 
