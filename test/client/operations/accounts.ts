@@ -82,6 +82,14 @@ export async function driveSessions({ anyone, recorder }: Drive): Promise<void> 
   await commandLine.get('/users/me')
   await commandLine.post('/users/logout')
 
+  const startDevice = () => anyone.post('/session/device-codes', { body: { name: 'build-7' } })
+  const { device_code, user_code } = await startDevice()
+  await browser.post('/session/device-codes/lookup', { body: { user_code } })
+  await browser.post('/session/device-codes/approve', { body: { user_code } })
+  await anyone.post('/session/device-codes/token', { body: { device_code } })
+  const denied = await startDevice()
+  await browser.post('/session/device-codes/deny', { body: { user_code: denied.user_code } })
+
   const created = await browser.post('/users/personal-access-tokens', {
     body: { name: 'CI', scopes: ['read'] },
   })
