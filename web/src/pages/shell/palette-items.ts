@@ -95,12 +95,14 @@ function wordsOf(text: string): string[] {
 /** What `GET /names` has to return for it. */
 export function typesFor({ kind }: Request): NameEntry['type'][] | undefined {
   if (kind === 'run') return ['pipeline']
-  if (kind === 'deploy' || kind === 'roll-back') return ['application']
+  // Many pipelines are called "Deploy …".
+  if (kind === 'deploy') return ['application', 'pipeline']
+  if (kind === 'roll-back') return ['application']
   return undefined
 }
 
 export function itemFor(entry: FoundName, { kind }: Request): Item {
-  if (kind === 'run') return runItem(entry)
+  if (kind === 'run' || (kind === 'deploy' && entry.type === 'pipeline')) return runItem(entry)
   if (kind === 'deploy' || kind === 'roll-back')
     return {
       key: `${kind} ${entry.id}`,
