@@ -127,6 +127,12 @@ describe('incoming hooks in the browser', () => {
     await drawer.getByText('x-hub-signature-256').waitFor()
     await looksRight(page, 'a refused call')
 
+    await drawer.getByRole('treeitem', { name: /^ref/ }).click()
+    await drawer.getByRole('button', { name: 'Use for kind' }).click()
+    assert.equal(await drawer.getByLabel('Path of variable 1').inputValue(), 'ref')
+    await drawer.getByText('Would start a run').waitFor()
+    assert.equal(await drawer.getByRole('button', { name: 'Use for kind' }).count(), 0)
+
     await drawer.getByRole('button', { name: 'Remove variable 1' }).click()
     await drawer.getByRole('treeitem', { name: /^ref/ }).click()
     await drawer.getByRole('button', { name: 'Add variable' }).first().click()
