@@ -9,6 +9,7 @@ export const WRITES: Record<string, readonly string[]> = {
   'account-pages.browser.ts': [
     ...['openSession', 'closeSession', 'changeMe', 'changePassword', 'endSession', 'endAllSessions'],
     ...['createPersonalAccessToken', 'revokePersonalAccessToken', 'createLoginAuthorization'],
+    ...['lookUpDevice', 'approveDevice', 'denyDevice'],
     ...['readInvitation', 'acceptInvitation', 'readPasswordReset', 'resetPassword'],
   ],
   'single-sign-on-pages.browser.ts': ['beginSingleSignOn', 'linkIdentity', 'unlinkIdentity'],
@@ -58,6 +59,8 @@ export const EXCEPTED: Record<string, string> = {
   drainWorker: 'Done by those who stop the machine, with the command line.',
   undrainWorker: 'The same.',
   exchangeLoginAuthorization: 'Called by the command line after a person approved its login.',
+  createDeviceCode: 'Called by the command line on a machine without a browser.',
+  takeDeviceToken: 'The same, until a person has approved.',
 }
 
 const performed = new WeakMap<Browser, Set<string>>()
