@@ -73,9 +73,9 @@ async function findRuns(
 }
 
 const CANCELED = sql`a.status_reason_code = 'FAILED_CANCELLED'`
-/** Neither canceled nor fixed by a later run of the pipeline: one entry of an index for each, never a join. */
-const UNFIXED = sql`a.status_reason_code <> 'FAILED_CANCELLED' and a.id > coalesce((select max(later.id) from actions later
-  where later.pipeline_id = a.pipeline_id and later.status = 'completed'), 0)`
+/** Neither canceled nor fixed by a later run of the pipeline. */
+const UNFIXED = sql`a.status_reason_code <> 'FAILED_CANCELLED' and not exists (select from actions later
+  where later.pipeline_id = a.pipeline_id and later.status = 'completed' and later.id > a.id)`
 
 /** Runs that failed within a day, latest failure first. One index scan per environment (see partition.ts). */
 export async function findFailures(db: Database, environmentIds: readonly number[]): Promise<Found> {
@@ -100,14 +100,11 @@ async function countIn(db: Database, all: RawBuilder<unknown>): Promise<number> 
   return rows[0]!.count
 }
 
-/** Of the newest failures of each environment, as many as are counted at most. */
 function failedLastDay(environmentIds: readonly number[], which: RawBuilder<unknown>, limit: number) {
   return sql`unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral (
-    select * from (
-      select * from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
-        and a.completed_at >= now() - interval '1 day'
-      order by a.environment_id desc, a.completed_at desc limit (select ${COUNT_LIMIT}::bigint)) as a
-    where ${which} order by a.environment_id desc, a.completed_at desc limit (select ${limit}::bigint)) as a`
+    select * from actions a where a.environment_id = any(array[partition.environment_id]) and a.status = 'failed'
+      and a.completed_at >= now() - interval '1 day' and ${which}
+    order by a.environment_id desc, a.completed_at desc limit (select ${limit}::bigint)) as a`
 }
 
 export async function presentRuns(
