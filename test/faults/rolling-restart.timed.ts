@@ -83,7 +83,7 @@ test('all processes restart one after the other under load, and no run fails', a
   const load = (async () => {
     for (let n = 0; !isOver; n += 1) {
       await startRun(n)
-      await delay(250)
+      await delay(100)
     }
   })()
 
