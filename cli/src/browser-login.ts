@@ -11,7 +11,7 @@ const TIMEOUT_MS = 5 * 60_000
 
 export type Approval = { code: string; code_verifier: string; redirect_uri: string }
 
-/** Resolves when somebody has approved in the browser. `onReady` gets the address to open. */
+/** Resolves when a person has approved in the browser. `onReady` gets the address to open. */
 export async function awaitApproval(
   instance: string,
   name: string,

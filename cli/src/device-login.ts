@@ -13,7 +13,7 @@ type Gantry = ReturnType<typeof clientFor>
 type Login = Data<'post', '/session/device-codes'>
 type SignedIn = Data<'post', '/session/device-codes/token'>
 
-/** Resolves when somebody has approved. `onReady` gets the code to show, and where to enter it. */
+/** Resolves when a person has approved. `onReady` gets the code to show, and where to enter it. */
 export async function awaitDevice(
   gantry: Gantry,
   name: string,

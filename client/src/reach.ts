@@ -5,7 +5,7 @@ export type Reach = 'public' | 'private' | 'loopback'
 /** Names that public DNS does not have. */
 const PRIVATE_NAMES = /(^|\.)(local|localdomain|internal|intranet|private|corp|home|lan|home\.arpa|test)$/
 
-/** As far as the URL itself tells: the name of a host says nothing about its addresses. Pure. */
+/** Judged by the URL alone: a host name is not resolved. Pure. */
 export function reachOf(url: string): Reach {
   const host = URL.parse(url)?.hostname.toLowerCase().replace(/\.$/, '') ?? ''
   if (host.startsWith('[')) return reachOfIpv6(host.slice(1, -1))

@@ -92,7 +92,7 @@ export const issuedTokens = t.Exactly(
 const UNLESS_COOKIE =
   "Null when no tokens were issued: the caller was already signed in, or the request came from Gantry's own pages, which get the session cookie instead."
 
-/** The response to everything that signs somebody in by the way. */
+/** The response to a request that also signs its user in: an invitation, a password reset. */
 export const signedInSchema = t.namedObject('SignedIn', {
   user: t.described(t.ref(userSchema), 'Who is signed in now.'),
   access_token: t.TextOrNull(UNLESS_COOKIE),

@@ -45,7 +45,7 @@ const ANSWERS = [
   ['denied', 'deny', 'denyDevice', 'Deny the login of a machine', 'The machine learns that it was denied.'],
 ] as const
 
-/** What the command line is told while there is no token for it. */
+/** The responses to a command line that has no token yet. */
 const WAITS = {
   pending: ['authorization_pending', 'This login has not been approved yet.'],
   expired: ['expired_token', 'This login has expired, or was used. Run gantry login again.'],

@@ -118,7 +118,7 @@ const identity = t.Exactly(
   { title: 'Identity' },
 )
 
-/** Who somebody is at identity providers: what they can sign in with besides their password. */
+/** The accounts of a user at identity providers, which they can sign in with besides their password. */
 const identityRoutes: FastifyPluginAsyncTypebox<IdentityRoutes> = async (
   app,
   { db, replaceRoles, passwordLogin, settings, flow },
