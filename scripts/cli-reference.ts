@@ -30,6 +30,9 @@ name lists the nearest. An application or a server means its pipeline when it ha
 \`42\`, or by a pipeline for its newest run. \`'#7'\` is what has the id 7; quote it, because shells take \`#\` for the beginning of
 a comment.
 
+Groups of commands have a singular and a plural name: \`gantry hook create\` and \`gantry hooks create\` are the same, and
+\`gantry runs ls\` lists what \`gantry actions ls\` does.
+
 ## Output
 
 Results go to stdout, everything else to stderr. On a terminal lists are tables that fit it; in a pipe each item is one
@@ -37,7 +40,7 @@ line, tab-separated and complete. \`--json\` prints what the API returns. Colors
 \`NO_COLOR\` or \`--no-color\`.
 
 \`--watch\` shows every step of a run live on a terminal, and one line per change elsewhere; \`--wait\` is silent until the run
-finishes. Both survive lost connections and restarts of the instance. A failed run names the step and quotes the end of
+finishes. Both end with the URL of the run, and survive lost connections and restarts of the instance. A failed run names the step and quotes the end of
 its log. Ctrl-C ends the watching, not the run.
 
 \`--ref\` takes what looks like a hash for a commit, what looks like a version for a tag, and everything else for a branch;

@@ -2,9 +2,11 @@ import { pino } from 'pino'
 import { ConfigError, readConfig } from '#platform/config.ts'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { openLogStream } from '#platform/log-stream.ts'
+import { describeRun, type EndedRun, openTerminalLog } from '#platform/terminal-log.ts'
 
 // The process: reads the environment, handles signals, sets the exit code. Messages for people go to standard
-// output; the log, one JSON object per line, goes to standard error.
+// output; the log, one JSON object per line, goes to standard error. At a terminal, where the first password has to stay
+// in sight, it is warnings and one line per run, as text.
 
 const STOP_LIMIT_MS = 15_000
 /** From the second signal on: steps are interrupted and handed over, which takes three seconds. */
@@ -12,7 +14,11 @@ const STOP_NOW_LIMIT_MS = 6_000
 
 async function serve(): Promise<void> {
   const config = readConfig(process.env)
-  const log = pino({ level: config.logLevel, serializers: { err: plainError } }, openLogStream(2))
+  const isQuiet = process.stderr.isTTY === true && !process.env.LOG_LEVEL
+  const log = pino(
+    { level: isQuiet ? 'warn' : config.logLevel, serializers: { err: plainError } },
+    isQuiet ? openTerminalLog(console.error) : openLogStream(2),
+  )
   // The secrets have been read; child processes must not inherit them.
   for (const name of ['GANTRY_SECRET_KEY', 'GANTRY_ADMIN_PASSWORD', 'DATABASE_URL']) delete process.env[name]
   // An unhandled rejection is a bug to log, not a reason to abort all running work.
@@ -34,7 +40,8 @@ async function serve(): Promise<void> {
   const print = (message: string) => console.log(message)
   const embedded = config.databaseUrl === undefined ? await launchDatabase(config.home, print) : undefined
   const { startService } = await import('./service.ts')
-  const service = await startService(config, log, print, embedded?.started)
+  const onRun = isQuiet ? (run: EndedRun, url: string) => print(describeRun(run, url)) : undefined
+  const service = await startService(config, { log, print, onRun }, embedded?.started)
   console.log(service.url === undefined ? 'gantry worker ready' : `gantry ready at ${service.url}`)
   if (service.healthUrl !== undefined) console.log(`health at ${service.healthUrl}/readyz`)
   if (service.url !== undefined) console.log(`dashboard at ${service.url}/app`)

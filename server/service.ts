@@ -7,6 +7,7 @@ import { createConnect } from '#adapters/executors/connect.ts'
 import { createHttpClient } from '#adapters/http-client/client.ts'
 import { CALL_CONNECTIONS } from '#engine/incoming/call-connections.ts'
 import { type CallReceiver, createCallReceiver } from '#engine/incoming/receive-call.ts'
+import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
@@ -35,6 +36,7 @@ import { listDeadLetters } from '#platform/queue/dead-letters.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { installQueue, openQueue, QUEUE_CONNECTIONS } from '#platform/queue/open-queue.ts'
 import { createProbe } from '#platform/queue/probe.ts'
+import type { EndedRun } from '#platform/terminal-log.ts'
 import { VERSION } from '#platform/version.ts'
 import { buildApp } from './app.ts'
 import { startWork, type Work } from './work.ts'
@@ -49,11 +51,17 @@ const SCRAPE_MS = 5_000
 
 export type Service = Awaited<ReturnType<typeof startService>>
 
+type Outputs = {
+  log: FastifyBaseLogger
+  print: (message: string) => void
+  /** Is told of every run that ends in this process. */
+  onRun: ((run: EndedRun, baseUrl: string) => void) | undefined
+}
+
 /** `embedded`: the database, unless there is a DATABASE_URL. The service stops it. */
 export async function startService(
   config: Config,
-  log: FastifyBaseLogger,
-  print: (message: string) => void,
+  { log, print, onRun }: Outputs,
   embedded: Promise<EmbeddedPostgres> | undefined,
 ) {
   // Whatever has started is stopped in reverse order: by stop(), or here when a later component fails to start.
@@ -128,6 +136,10 @@ export async function startService(
 
   const shared = { config, db, box, listener, enqueue, connect, guard, http, baseUrl, log }
   const metrics = createMetrics(VERSION)
+  const onMoves: OnMoves = (moves) => {
+    metrics.work.onMoves(moves)
+    for (const run of moves.ended) onRun?.(run, baseUrl())
+  }
   let calls: CallReceiver | undefined
   let isStopping = false
   let hurry: AbortSignal | undefined
@@ -138,7 +150,7 @@ export async function startService(
       queue,
       mayWork: () => schema.problem() === null,
       onError: reportError,
-      metrics: metrics.work,
+      metrics: { ...metrics.work, onMoves },
     })
     resources.defer(() => work?.stop(hurry))
   }
@@ -193,7 +205,7 @@ export async function startService(
       listener,
       onError: reportError('incoming'),
       onCall: metrics.work.onCall,
-      onMoves: metrics.work.onMoves,
+      onMoves,
     })
     resources.defer(() => calls?.close())
     const app = await buildApp({
@@ -204,7 +216,7 @@ export async function startService(
       refuseLocal,
       localIsolation,
       poolState,
-      onMoves: metrics.work.onMoves,
+      onMoves,
       version: VERSION,
       health,
     })

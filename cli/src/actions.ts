@@ -46,6 +46,15 @@ export const pathOf = ({
 export const stateOf = ({ status_reason_human_readable }: { status_reason_human_readable: string }) =>
   status_reason_human_readable
 
+const KINDS: Record<string, string> = { rollback: 'Rollback', redeploy: 'Redeploy' }
+
+/** 'Rollback' rather than 'Deploy', which is what a rollback is to a pipeline. */
+export const kindOf = ({
+  type_human_readable,
+  action_data: { deployment },
+}: Pick<ActionListItem, 'type_human_readable' | 'action_data'>) =>
+  KINDS[deployment?.type ?? ''] ?? type_human_readable
+
 /** 'main @ 1a2b3c4'; for a rollback the release. */
 export function sourceOf({
   action_data: { commit, deployment, release_name },

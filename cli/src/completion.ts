@@ -42,7 +42,7 @@ export function complete(program: Command, words: readonly string[]): Completion
       if (optionOf(command, word)?.required) index += 1
       continue
     }
-    const child = visible(command).find((other) => other.name() === word)
+    const child = visible(command).find((other) => [other.name(), ...other.aliases()].includes(word))
     if (child) command = child
     else {
       at += 1
@@ -53,7 +53,7 @@ export function complete(program: Command, words: readonly string[]): Completion
   const option = previous?.startsWith('-') ? optionOf(command, previous) : undefined
   if (option?.required && command.name() === 'rollback' && option.name() === 'to')
     return { ...NOTHING, releasesOf: first }
-  const isHookCreate = command.name() === 'create' && command.parent?.name() === 'hook'
+  const isHookCreate = command.name() === 'create' && command.parent?.name() === 'hooks'
   if (isHookCreate) {
     if (CATALOGS[previous ?? '']) return { ...NOTHING, catalog: CATALOGS[previous!] }
     // The value of a field.

@@ -9,7 +9,12 @@ import { VERSION } from './version.ts'
 
 const HEADERS = { 'user-agent': `gantry-cli/${VERSION}` }
 
-const DEFAULT_URL = 'http://127.0.0.1:7070'
+declare global {
+  /** Set by the copy that an instance hands out: its own address. */
+  var gantryInstance: string | undefined
+}
+
+const DEFAULT_URL = globalThis.gantryInstance ?? 'http://127.0.0.1:7070'
 
 /**
  * `source` says where the choice comes from: a context's name, or the environment. `expiresAt`: null when it is not known.

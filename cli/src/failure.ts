@@ -23,12 +23,22 @@ function refusal(error: GantryError): Failure {
     problems.map((problem) => `  ${field}: ${problem}`),
   )
   // What the API says about its own body does not help here.
-  const heading = fields.length > 0 && error.code === 'invalid' ? 'The request was rejected:' : error.message
+  const isAboutFields = fields.length > 0 && error.code === 'invalid'
+  const heading = isAboutFields ? 'The request was rejected:' : (missing(error) ?? error.message)
   const message = [
     error.status === 401 ? 'The token is not valid, or has expired.' : heading,
     ...fields,
   ].join('\n')
   return new Failure(message, { exit: exitCodeOf(error), hint: hintFor(error) })
+}
+
+/** 'There is no run #42, or you cannot view it.' The API says only that something was not found. */
+function missing({ code, call }: GantryError): string | undefined {
+  const [, segment, name] = /^\/([a-z-]+)(?:\/[a-z]+)*\/\{(\w+)\}/.exec(call?.path ?? '') ?? []
+  if (code !== 'not_found' || segment === undefined) return undefined
+  const id = String(call!.params[name!])
+  const what = segment === 'actions' ? 'run' : segment.replaceAll('-', ' ').replace(/s$/, '')
+  return `There is no ${what} ${/^\d+$/.test(id) ? '#' : ''}${id}, or you cannot view it.`
 }
 
 /** What an error response means for scripts. */

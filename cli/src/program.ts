@@ -9,7 +9,6 @@ import { completion } from './commands/completion.ts'
 import { credentials } from './commands/credentials.ts'
 import { doctor } from './commands/doctor.ts'
 import { apply, exportProject } from './commands/document.ts'
-import { hook } from './commands/hook.ts'
 import { hooks } from './commands/hooks.ts'
 import { init } from './commands/init.ts'
 import { listen } from './commands/listen.ts'
@@ -20,7 +19,6 @@ import { pipelines } from './commands/pipelines.ts'
 import { live, releases } from './commands/releases.ts'
 import { rollback } from './commands/rollback.ts'
 import { cancel, plan, retry, runPipeline } from './commands/run.ts'
-import { server } from './commands/server.ts'
 import { servers } from './commands/servers.ts'
 import { status } from './commands/status.ts'
 import { tokens } from './commands/tokens.ts'
@@ -33,9 +31,9 @@ import { VERSION } from './version.ts'
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
   ['Releases', live, releases, changes],
-  ['Resources', pipelines, applications, servers, hooks, credentials, members, server, variables, workers],
+  ['Resources', pipelines, applications, servers, credentials, members, variables, workers],
   ['gantry.yaml', init, apply, exportProject],
-  ['Webhooks', hook, listen, notifications],
+  ['Webhooks', hooks, listen, notifications],
   ['Account', login, logout, whoami, context, tokens, doctor],
   ['Scripting', api, completion],
 ]
@@ -53,7 +51,11 @@ export function createProgram(): Command {
     program.commandsGroup(`${group}:`)
     for (const register of commands) register(program)
   }
-  for (const group of program.commands.filter(({ commands }) => commands.length > 0)) group.helpCommand(false)
+  for (const group of program.commands.filter(({ commands }) => commands.length > 0)) {
+    group.helpCommand(false)
+    // `gantry hook` and `gantry hooks` are the same.
+    group.alias(group.name().endsWith('s') ? group.name().slice(0, -1) : `${group.name()}s`)
+  }
   program.commandsGroup('Other:')
   program
     .command('version')

@@ -1,5 +1,7 @@
 // Where output goes: results to stdout, everything else to stderr. Colors and widths only on a terminal.
 
+import { stripVTControlCharacters } from 'node:util'
+
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan: 36 } as const
 
 export type Style = keyof typeof CODES
@@ -32,10 +34,35 @@ export function createScreen(env: NodeJS.ProcessEnv, wantsColor: boolean): Scree
     hasColor,
     print: (line = '') => void stdout.write(`${line}\n`),
     json: (value) => void stdout.write(`${JSON.stringify(value, null, stdout.isTTY ? 2 : undefined)}\n`),
-    note: (line = '') => void stderr.write(`${line}\n`),
+    note: (line = '') => void stderr.write(`${stderr.isTTY ? wrap(line, stderr.columns) : line}\n`),
     style: (style, text) => (hasColor ? paint(style, text) : text),
   }
 }
+
+/**
+ * Sentences break between words on a terminal, under where their text begins: behind spaces, and a mark or a number.
+ * Words that are too long, such as URLs, are left to the terminal, which keeps them in one piece for copying.
+ */
+export function wrap(text: string, columns: number | undefined): string {
+  const width = Math.max(20, columns || 80)
+  return text
+    .split('\n')
+    .map((line) => {
+      const start = /^ *(?:(?:\u001b\[\d+m)?[^\w\s](?:\u001b\[0m)? |\d+\. )?/.exec(line)![0]
+      const indent = visible(start)
+      const lines = ['']
+      for (const word of line.slice(start.length).split(' ')) {
+        const last = lines.length - 1
+        const joined = lines[last] === '' ? word : `${lines[last]} ${word}`
+        if (indent + visible(joined) <= width || lines[last] === '') lines[last] = joined
+        else lines.push(word)
+      }
+      return start + lines.join(`\n${' '.repeat(indent)}`)
+    })
+    .join('\n')
+}
+
+const visible = (text: string) => stripVTControlCharacters(text).length
 
 /** https://no-color.org, and FORCE_COLOR for logs that show colors. */
 export function usesColor(env: NodeJS.ProcessEnv, isTerminal: boolean | undefined): boolean {

@@ -5,7 +5,7 @@ import { exitCodeOfCommand, interrupt } from './command.ts'
 import { EXIT } from './exit-codes.ts'
 import { Interrupted, toFailure } from './failure.ts'
 import { createProgram } from './program.ts'
-import { paint, plain, usesColor } from './screen.ts'
+import { paint, plain, usesColor, wrap } from './screen.ts'
 import { versionNote } from './server-version.ts'
 
 const GRACE_MS = 1_000
@@ -44,7 +44,7 @@ async function main(argv: string[]): Promise<number> {
  */
 function overrideExit(command: ReturnType<typeof createProgram>): void {
   command.exitOverride().configureOutput({
-    outputError: (text, write) => write(`${text.replace(/^error: /, `${heading()} `)}${hintFor(command)}`),
+    outputError: (text) => writeError(`${text.replace(/^error: /, `${heading()} `)}${hintFor(command)}`),
   })
   for (const child of command.commands) overrideExit(child)
 }
@@ -52,7 +52,7 @@ function overrideExit(command: ReturnType<typeof createProgram>): void {
 function hintFor(command: ReturnType<typeof createProgram>): string {
   const names = []
   for (let each: typeof command | null = command; each; each = each.parent) names.unshift(each.name())
-  return `\`${names.join(' ')} --help\` shows what it takes.\n`
+  return `\`${names.join(' ')} --help\` shows what it takes.`
 }
 
 const heading = () =>
@@ -60,18 +60,23 @@ const heading = () =>
     ? paint('red', 'gantry:')
     : 'gantry:'
 
+function writeError(text: string): void {
+  const { stderr } = process
+  stderr.write(`${stderr.isTTY ? wrap(text, stderr.columns) : text}\n`)
+}
+
 function report(error: unknown): number {
   if (error instanceof Interrupted || (error instanceof Error && error.name === 'AbortError'))
     return EXIT.interrupted
   // Commander has printed what is wrong, or the help that was asked for.
   if (error instanceof CommanderError) {
     if (error.code === 'commander.missingArgument' && error.message.includes("'action'"))
-      process.stderr.write('Shells take # for the beginning of a comment: write 42, not #42.\n')
+      writeError('Shells take # for the beginning of a comment: write 42, not #42.')
     return error.exitCode === 0 ? EXIT.completed : EXIT.usage
   }
   const { message, hint, exit } = toFailure(error)
-  process.stderr.write(`${heading()} ${plain(message)}\n`)
-  if (hint) process.stderr.write(`${plain(hint)}\n`)
+  writeError(`${heading()} ${plain(message)}`)
+  if (hint) writeError(plain(hint))
   if (process.env.GANTRY_DEBUG && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return exit
 }

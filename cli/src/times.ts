@@ -14,8 +14,9 @@ export function ago(time: string | null, now = Date.now()): string {
   return `${Math.floor(seconds / size)} ${unit} ago`
 }
 
-/** '1 h 5 min', '12 s': the two largest units. */
+/** '1 h 5 min', '12 s', '250 ms': the two largest units. */
 export function duration(seconds: number): string {
+  if (seconds > 0 && seconds < 1) return `${Math.round(seconds * 1_000)} ms`
   const whole = Math.max(0, Math.round(seconds))
   const first = UNITS.findIndex(([, length]) => whole >= length)
   if (first === -1) return '0 s'
@@ -36,7 +37,7 @@ export function took(
 ): string {
   if (started_at === null) return ''
   const ms = (completed_at === null ? now : Date.parse(completed_at)) - Date.parse(started_at)
-  return ms < 1_000 ? `${Math.max(0, ms)} ms` : duration(ms / 1_000)
+  return ms <= 0 ? '0 ms' : duration(ms / 1_000)
 }
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 }

@@ -2,6 +2,8 @@ import type { components } from './api-types.ts'
 
 type ErrorBody = components['schemas']['Error']
 
+export type Called = { path: string; params: Record<string, string | number> }
+
 /** The service responded with an error. */
 export class GantryError extends Error {
   override readonly name: string = 'GantryError'
@@ -13,14 +15,17 @@ export class GantryError extends Error {
   /** Identifies the request in the service's log. */
   readonly requestId: string | null
   readonly retryAfterSeconds: number | null
+  /** What was called, such as `/actions/{action_id}` with `{ action_id: 42 }`; null for a stream. */
+  readonly call: Called | null
 
-  constructor(response: Response, body: Partial<ErrorBody>) {
+  constructor(response: Response, body: Partial<ErrorBody>, call: Called | null = null) {
     super(body.message ?? `The service responded with status ${response.status}.`)
     this.status = response.status
     this.code = body.code ?? 'unknown'
     this.errors = body.errors ?? {}
     this.requestId = body.request_id ?? response.headers.get('x-request-id')
     this.retryAfterSeconds = secondsOf(response.headers.get('retry-after'))
+    this.call = call
   }
 }
 

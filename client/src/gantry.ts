@@ -59,7 +59,10 @@ export function createGantry({ url, ...options }: GantryOptions) {
       { ...init, parseAs: 'stream' } as never,
     )
     if (!response.ok)
-      throw new GantryError(response, typeof error === 'object' && error !== null ? error : {})
+      throw new GantryError(response, typeof error === 'object' && error !== null ? error : {}, {
+        path,
+        params: init?.params?.path ?? {},
+      })
     if (isForeign(response)) throw new GantryError(response, { message: `Not a Gantry server: ${url}` })
     return { data: await readBody(response, init?.parseAs), response }
   }

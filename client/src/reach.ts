@@ -38,15 +38,27 @@ function reachOfIpv6(address: string): Reach {
   return /^f(c|d|e[89ab])/.test(address) ? 'private' : 'public'
 }
 
-/** What to say where a URL is handed to others who cannot reach it; undefined when they can. Pure. */
-export function reachProblem(url: string): string | undefined {
+/** Who cannot reach a URL that is handed to others, and what to set; undefined when everyone can. Pure. */
+export function unreached(url: string): { problem: string; remedy: string } | undefined {
   const origin = URL.parse(url)?.origin ?? url
   switch (reachOf(url)) {
     case 'loopback':
-      return `Only the machine that Gantry runs on reaches ${origin}. Set GANTRY_URL to the URL that others use.`
+      return {
+        problem: `Only the machine that Gantry runs on reaches ${origin}.`,
+        remedy: 'Set GANTRY_URL to the URL that others use.',
+      }
     case 'private':
-      return `${origin} is in a private network: services and people outside of it cannot reach it. Set GANTRY_URL to a public URL if they have to.`
+      return {
+        problem: `${origin} is in a private network: services and people outside of it cannot reach it.`,
+        remedy: 'Set GANTRY_URL to a public URL if they have to.',
+      }
     case 'public':
       return undefined
   }
+}
+
+/** The same as one text. */
+export function reachProblem(url: string): string | undefined {
+  const found = unreached(url)
+  return found && `${found.problem} ${found.remedy}`
 }

@@ -45,9 +45,25 @@ test('every instance hands out its own copy, which one line installs', async (t)
     /^Installed gantry \d+\.\d+\.\d+ as .*\.local\/bin\/gantry\nAdd it to your PATH: .*\nNext: gantry login http/,
   )
   assert.deepEqual(await readdir(bin), ['gantry'])
-  assert.deepEqual(await readFile(join(bin, 'gantry')), await readFile(CLI))
+  const installed = await readFile(join(bin, 'gantry'), 'utf8')
+  const [shebang, origin, ...rest] = installed.split('\n')
+  assert.equal([shebang, ...rest].join('\n'), await readFile(CLI, 'utf8'))
+  assert.match(origin!, /^globalThis\.gantryInstance="http/)
   assert.equal((await stat(join(bin, 'gantry'))).mode & 0o777, 0o755)
   assert.equal((await install(script)).code, 0, 'again, over the old one')
+})
+
+test('what is installed suggests the instance that it comes from', async (t) => {
+  const { bin, home, install } = await openHome(t)
+  assert.equal((await install(installScript(url))).code, 0)
+  const { code, stderr } = await install(`${bin}/gantry status`, { GANTRY_CONFIG_DIR: join(home, 'config') })
+  const own = await fetchText(`${url}/cli/install.sh`, {})
+  const address = /^set -- '(.*)'$/m.exec(own.body)![1]
+  assert.equal(code, 4)
+  assert.equal(
+    stderr,
+    `gantry: You are not signed in.\nRun \`gantry login ${address}\`, or set GANTRY_URL and GANTRY_TOKEN.\n`,
+  )
 })
 
 test('half a script does nothing', async (t) => {

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { approveLogin, browserThatNotes } from '#test/support/browser-login.ts'
 import { openShell } from '#test/support/cli.ts'
@@ -14,16 +14,16 @@ import { makeRepository } from '#test/support/repository.ts'
 import { assertShown } from '#test/support/shown.ts'
 import { openTypedSession } from '#test/support/typed-session.ts'
 
-/** The whole session as it is on the screen. */
-const EXPECTED = new URL('../fixtures/main-path.txt', import.meta.url)
+/** The whole session as it is on screens of these widths. */
+const WIDTHS = [80, 40]
+const expectedAt = (columns: number) => new URL(`../fixtures/main-path-${columns}.txt`, import.meta.url)
 /** A folder to write the session to, to look at it or to show it elsewhere. */
 const KEPT_IN = process.env.GANTRY_SCREENS
 
-const gantry = await startGantry(
-  { after },
-  { GANTRY_HOME: await temporaryHome({ after }), GANTRY_SAMPLE: 'false', ...ADMIN_ENVIRONMENT },
-)
-const url = gantry.url!
+async function startEmpty(t: { after(fn: () => Promise<void>): void }) {
+  const home = await temporaryHome(t)
+  return startGantry(t, { GANTRY_HOME: home, GANTRY_SAMPLE: 'false', ...ADMIN_ENVIRONMENT })
+}
 
 /** Somebody's checkout of a repository, and a folder to deploy to. */
 async function openCheckout(t: { after(fn: () => Promise<void>): void }) {
@@ -37,68 +37,74 @@ async function openCheckout(t: { after(fn: () => Promise<void>): void }) {
   return { repository, cwd, root, live }
 }
 
-test('typed at a terminal: login, init, apply, run, logs, rollback', async (t) => {
-  const { repository, cwd, root, live } = await openCheckout(t)
-  const { env } = await openShell(t)
-  const browser = await browserThatNotes(t)
-  const options = { cwd, env: { ...env, BROWSER: browser.program }, columns: 120, rows: 30 }
-  const { run, type, sees, press, answer, done, screens } = await openTypedSession(t, options)
+for (const columns of WIDTHS)
+  test(`typed at a terminal of ${columns} columns: login, init, apply, run, logs, rollback`, async (t) => {
+    const { url = '' } = await startEmpty(t)
+    const { repository, cwd, root, live } = await openCheckout(t)
+    const { env } = await openShell(t)
+    const browser = await browserThatNotes(t)
+    const options = { cwd, env: { ...env, BROWSER: browser.program }, columns, rows: 30 }
+    const { run, type, sees, press, answer, done, screens } = await openTypedSession(t, options)
 
-  type(`gantry login ${url}`)
-  await approveLogin(url, await browser.opened())
-  await done()
+    type(`gantry login ${url}`)
+    await approveLogin(url, await browser.opened())
+    await done()
 
-  type('gantry init')
-  for (const question of ['Repository', 'Branch to deploy']) {
-    await sees(question)
-    press('enter')
-  }
-  await sees('Organization')
-  answer('Acme')
-  for (const question of ['Project', 'Environment']) {
-    await sees(question)
-    press('enter')
-  }
-  await sees('Where to deploy to')
-  press('down', 'enter')
-  await sees('Folder on the server')
-  answer(root)
-  await sees('What starts a deploy')
-  press('down', 'enter')
-  await done()
+    type('gantry init')
+    for (const question of ['Repository', 'Branch to deploy']) {
+      await sees(question)
+      press('enter')
+    }
+    await sees('Organization')
+    answer('Acme')
+    for (const question of ['Project', 'Environment']) {
+      await sees(question)
+      press('enter')
+    }
+    await sees('Where to deploy to')
+    press('down', 'enter')
+    await sees('Folder on the server')
+    answer(root)
+    await sees('What starts a deploy')
+    press('down', 'enter')
+    await done()
 
-  type('gantry apply')
-  await sees('Apply these changes?')
-  press('left', 'enter')
-  await done()
+    type('gantry apply')
+    await sees('Apply these changes?')
+    press('left', 'enter')
+    await done()
 
-  await run('gantry run shop/production/shop --watch')
-  assert.equal(await live('shop'), 'First version')
-  await repository.commit({ 'index.html': 'Second version' }, { message: 'Sell more' })
-  await run('gantry run shop --watch --comment "Sell more"')
-  assert.equal(await live('shop'), 'Second version')
-  await run('gantry logs 2 --step get-new-release')
-  await run('gantry logs #2')
-  type('gantry rollback shop --watch; echo "exit code $?"')
-  await sees('Roll back?')
-  press('left', 'enter')
-  await done()
-  assert.equal(await live('shop'), 'First version')
-  await run('gantry apply')
-  await run('gantry actions ls')
+    await run('gantry run shop/production/shop --watch')
+    assert.equal(await live('shop'), 'First version')
+    await repository.commit({ 'index.html': 'Second version' }, { message: 'Sell more' })
+    await run('gantry run shop --watch --comment "Sell more"')
+    assert.equal(await live('shop'), 'Second version')
+    await run('gantry logs 2 --step get-new-release')
+    await run('gantry logs #2')
+    type('gantry rollback shop --watch; echo "exit code $?"')
+    await sees('Roll back?')
+    press('left', 'enter')
+    await done()
+    assert.equal(await live('shop'), 'First version')
+    await run('gantry apply')
+    await run('gantry actions ls')
+    await run('gantry status')
+    await run('gantry logs 99')
 
-  const shown = screens.join('\n')
-  if (KEPT_IN) await writeFile(join(KEPT_IN, 'main-path.txt'), `${shown}\n`)
-  assertShown(shown, await readFile(EXPECTED, 'utf8'))
-})
+    const shown = screens.join('\n')
+    if (KEPT_IN) await writeFile(join(KEPT_IN, `main-path-${columns}.txt`), `${shown}\n`)
+    assertShown(shown, await readFile(expectedAt(columns), 'utf8'))
+  })
 
 test('in a pipe: the same, without questions and with an exit code for each end', async (t) => {
+  const instance = await startEmpty(t)
+  const url = instance.url!
   const { repository, cwd, root, live } = await openCheckout(t)
   const shell = await openShell(t)
   const gantry = (args: string[], input?: string) => shell.gantry(args, { cwd, input })
 
   assert.equal((await gantry(['run', 'shop', '--wait'])).code, 4, 'nobody is signed in')
-  const login = await gantry(['login', url, '--with-token'], await createToken())
+  const login = await gantry(['login', url, '--with-token'], await createToken(instance))
   assert.deepEqual(login, { code: 0, stdout: '', stderr: `Signed in to ${url} as admin@example.com.\n` })
 
   const options = ['--organization', 'Piped', '--server', 'local', '--root', root, '--application', 'site']
@@ -123,8 +129,9 @@ test('in a pipe: the same, without questions and with an exit code for each end'
   assert.deepEqual([watched.code, watched.stderr], [0, ''])
   const [started, ...lines] = watched.stdout.trim().split('\n')
   const id = /^#(\d+)\thttp/.exec(started!)?.[1]
-  assertShown(lines.at(-1)!, `✓ #${id} completed in …s`)
-  for (const line of lines.slice(0, -1)) assert.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z (#\d+|local.*): [A-Z]/)
+  assertShown(lines.at(-2)!, `✓ #${id} completed in …s`)
+  assert.equal(lines.at(-1), `${url}/app/actions/${id}`)
+  for (const line of lines.slice(0, -2)) assert.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z (#\d+|local.*): [A-Z]/)
   assert.match(watched.stdout, /Z local get-new-release: Completed after \d+ m?s\n/)
   assert.equal(await live('site'), 'First version')
 
@@ -155,7 +162,7 @@ test('in a pipe: the same, without questions and with an exit code for each end'
 })
 
 /** As an administrator creates one on the account page. */
-async function createToken(): Promise<string> {
+async function createToken(gantry: { url?: string }): Promise<string> {
   const token = await logInAsAdmin(gantry)
   const body = { name: 'script' }
   return (await call(gantry, 'POST', '/users/personal-access-tokens', { token, body })).body.token

@@ -188,7 +188,7 @@ suite('on a terminal', () => {
     await gate.open()
     assert.equal(await terminal.ended, 0)
     const end = terminal.shown()
-    assert.match(end, /\n {4}✓ finish +\d+ m?s\n✓ #\d+ completed in \d+ m?s$/)
+    assert.match(end, /\n {4}✓ finish +\d+ m?s\n✓ #\d+ completed in \d+ m?s\nhttp\S+\/app\/actions\/\d+$/)
     assert.doesNotMatch(end, /│|[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/)
   })
 

@@ -50,9 +50,7 @@ export async function startGantry(
   as?: As,
   other?: Program,
 ): Promise<GantryProcess> {
-  const own = as
-    ? [nodeOf(as.checkout), join(as.checkout, 'server/main.ts')]
-    : [process.execPath, RUN_BUNDLE, await bundled()]
+  const own = as ? [nodeOf(as.checkout), join(as.checkout, 'server/main.ts')] : await ownProgram()
   const [program, ...args] = other ?? [...(as?.wrapper ?? []), ...own]
   const startedAt = performance.now()
   const child = spawn(program!, args, {
@@ -100,10 +98,11 @@ export async function startGantry(
   }
 }
 
-async function bundled(): Promise<string> {
+/** This checkout's, bundled. */
+export async function ownProgram(): Promise<Program> {
   const { bundle } = await import('../../scripts/build-server.mjs')
   if (bundle === undefined) throw new Error('the server was not bundled: see above')
-  return bundle
+  return [process.execPath, RUN_BUNDLE, bundle]
 }
 
 /** Calls the API of a process. */

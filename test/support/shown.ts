@@ -1,12 +1,12 @@
 // What a program shows, compared with text in which `…` stands for what differs from run to run.
 import assert from 'node:assert/strict'
 
-/** `…` stands for anything on its line, also for nothing. */
+/** `…` stands for anything on its line, also for nothing; a line `⋮` for any lines. */
 export function shownAs(expected: string): RegExp {
   const parts = expected
     .trim()
     .split('…')
-    .map((part) => RegExp.escape(part))
+    .map((part) => part.split('⋮\n').map(RegExp.escape).join('(?:.*\\n)*?'))
   return new RegExp(`^${parts.join('[^\\n]*')}$`)
 }
 

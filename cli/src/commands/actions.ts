@@ -1,4 +1,4 @@
-import { type Action, type ActionListItem, pathOf, sourceOf, stateOf, styleOf } from '../actions.ts'
+import { type Action, type ActionListItem, kindOf, pathOf, sourceOf, stateOf, styleOf } from '../actions.ts'
 import { examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { usage } from '../failure.ts'
@@ -15,7 +15,7 @@ type ListOptions = { json?: true; limit: string; status?: string; pipeline?: str
 const columns = (isTerminal: boolean): Column<ActionListItem>[] => [
   { title: 'run', text: ({ id }) => `#${id}` },
   { title: 'status', text: stateOf, style: styleOf },
-  { title: 'what', text: ({ type_human_readable }) => type_human_readable },
+  { title: 'what', text: kindOf },
   { title: 'where', text: pathOf },
   { title: 'source', text: sourceOf },
   { title: 'by', text: ({ triggered_from }) => triggered_from.name ?? '' },
@@ -24,7 +24,7 @@ const columns = (isTerminal: boolean): Column<ActionListItem>[] => [
 ]
 
 export const actions: Register = (program) => {
-  const group = program.command('actions').description('runs of pipelines')
+  const group = program.command('actions').alias('runs').description('runs of pipelines')
   const list = group
     .command('ls')
     .description('list runs, newest first')
@@ -68,7 +68,7 @@ export const actions: Register = (program) => {
 function printAction(screen: Screen, action: Action): void {
   const { commit } = action.action_data
   printDetails(screen, [
-    ['Run', `#${action.id} ${action.type_human_readable} ${pathOf(action)}`],
+    ['Run', `#${action.id} ${kindOf(action)} ${pathOf(action)}`],
     ['Status', stateOf(action), styleOf(action)],
     ['Source', sourceOf(action)],
     ['Commit', commit?.message],

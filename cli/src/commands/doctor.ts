@@ -1,7 +1,7 @@
 import { type Register, run } from '../command.ts'
 import { type Check, examine } from '../doctor.ts'
 import { EXIT } from '../exit-codes.ts'
-import { plain, type Style } from '../screen.ts'
+import { plain, type Style, wrap } from '../screen.ts'
 import { VERSION } from '../version.ts'
 
 const MARKS: Record<Check['status'], [mark: string, style: Style]> = {
@@ -25,10 +25,10 @@ export const doctor: Register = (program) => {
             cli.exitCode = check.name === 'connection' ? EXIT.unreachable : EXIT.failed
           if (json) continue
           const [mark, style] = MARKS[check.status]
-          cli.screen.print(
-            `${cli.screen.style(style, mark)} ${cli.screen.style('bold', check.name)}: ${plain(check.message)}`,
-          )
-          if (check.remedy) cli.screen.print(`  ${plain(check.remedy)}`)
+          const { screen } = cli
+          const line = `${screen.style(style, mark)} ${screen.style('bold', check.name)}: ${plain(check.message)}`
+          screen.print(wrap(line, screen.columns))
+          if (check.remedy) screen.print(wrap(`  ${plain(check.remedy)}`, screen.columns))
         }
         if (json) cli.screen.json(checks)
       }),

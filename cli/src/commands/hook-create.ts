@@ -1,4 +1,4 @@
-import { expandEntry, type Gantry, GantryError } from '@gantry/client'
+import { expandEntry, type Gantry, GantryError, reachProblem } from '@gantry/client'
 import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import type { Command } from 'commander'
 import { choose } from '../ask.ts'
@@ -101,6 +101,8 @@ async function createHook(cli: Cli, options: Options): Promise<void> {
     ['URL', url ?? target_url],
     ['Secret', ownSecret ? null : secret],
   ])
+  const problem = url === null ? undefined : reachProblem(url)
+  if (problem) cli.screen.note(`Warning: ${problem}`)
   cli.screen.note(`\nAt ${entry.name}:`)
   for (const line of instructionsFor(entry, { ...fields, url, secret })) cli.screen.note(line)
   if (ownSecret && fields.secret === undefined)

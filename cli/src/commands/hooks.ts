@@ -3,12 +3,18 @@ import { printDetails } from '../details.ts'
 import { findNamed, type Kind, readNames } from '../names.ts'
 import { waitText } from '../runs/notifications.ts'
 import { printTable } from '../table.ts'
+import { registerCreate } from './hook-create.ts'
+import { registerRequests } from './hook-requests.ts'
+import { registerSecrets } from './hook-secrets.ts'
+import { registerTest } from './hook-test.ts'
 import { type ListOptions, list, type ShowOptions, show } from './list-and-show.ts'
 
 const HOOKS: Kind[] = ['incoming_hook', 'outgoing_hook']
 
 export const hooks: Register = (program) => {
-  const group = program.command('hooks').description('webhooks, in both directions')
+  const group = program
+    .command('hooks')
+    .description('webhooks, in both directions: create, test and replay them')
   list(group, 'list webhooks').action(
     run(async ({ connect, screen }, { json }: ListOptions) => {
       const { gantry } = await connect()
@@ -58,6 +64,10 @@ export const hooks: Register = (program) => {
       ])
     }),
   )
+  registerCreate(group)
+  registerTest(group)
+  registerRequests(group)
+  registerSecrets(group)
 }
 
 function hostOf(url: string | null): string | null {

@@ -5,6 +5,7 @@ import { findNamed } from '../names.ts'
 import { printTable } from '../table.ts'
 import { collect, eachAtOnce, environmentsOf } from '../walk.ts'
 import { type ListOptions, listInScope, type ShowOptions, show } from './list-and-show.ts'
+import { registerCheck } from './server-check.ts'
 
 export const servers: Register = (program) => {
   const group = program.command('servers').description('where pipelines run')
@@ -46,6 +47,7 @@ export const servers: Register = (program) => {
       ])
     }),
   )
+  registerCheck(group)
 }
 
 type Address = { provider_code: string; login_name: string | null; host: string | null; port: number | null }

@@ -13,8 +13,12 @@ const columns = (isTerminal: boolean): Column<Run>[] => [
   { title: 'status', text: stateOf, style: styleOf },
   {
     title: 'what',
-    text: ({ project, environment, resource_name, pipeline }) =>
-      [project.name, environment.name, resource_name, pipeline.name].map(slug).join('/'),
+    text: ({ project, environment, resource_name, pipeline, deployment_type }) => {
+      const path = [project.name, environment.name, resource_name, pipeline.name].map(slug).join('/')
+      return deployment_type === 'rollback' || deployment_type === 'redeploy'
+        ? `${path} (${deployment_type})`
+        : path
+    },
   },
   { title: 'by', text: ({ trigger_name }) => trigger_name ?? '' },
   { title: 'started', text: ({ created_at }) => (isTerminal ? ago(created_at) : created_at) },

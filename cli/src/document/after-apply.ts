@@ -1,5 +1,5 @@
 // What somebody has to do elsewhere after a document was applied: paste secrets, authorize keys.
-import type { components, Gantry } from '@gantry/client'
+import { type components, type Gantry, reachProblem } from '@gantry/client'
 import { slugifyAnyScript as slug } from '@gantry/client/slug'
 import { parse } from 'yaml'
 import { instructionsFor, type Sender } from '../catalog.ts'
@@ -28,6 +28,8 @@ export async function printNewHooks(
       ['  URL', url],
       ['  Secret', secret],
     ])
+    const problem = url === null ? undefined : reachProblem(url)
+    if (problem) screen.note(`  Warning: ${problem}`)
     if (secret !== null) screen.note("  Copy the secret now; it won't be shown again.")
     const sender = url === null ? undefined : senderOf(change, senders)
     if (sender) {

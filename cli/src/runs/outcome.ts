@@ -30,7 +30,16 @@ export async function reportEnd(
   cli.exitCode = exitCodeFor(action)
   const [icon, style] = LOOKS[cli.exitCode]!
   write(screen.style(style, `${icon} ${headline(action)}`))
-  if (cli.exitCode !== EXIT.failed) return
+  if (cli.exitCode === EXIT.failed) await explainFailures(screen, gantry, action, write)
+  write(action.url_web_permalink)
+}
+
+async function explainFailures(
+  screen: Screen,
+  gantry: Gantry,
+  action: Action,
+  write: (line: string) => void,
+): Promise<void> {
   const failures = failuresOf(action)
   for (const { target, step } of failures.slice(0, SHOWN_FAILURES)) {
     write(describeFailure(target, step))

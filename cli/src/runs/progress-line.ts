@@ -41,7 +41,10 @@ function detailsOf(progress: Progress, now: number): string {
   const seconds = secondsOf(progress, now)
   return [
     ...(isOrdinary(progress) ? [] : [oneLine(progress.state)]),
-    ...(seconds === null ? [] : [duration(seconds)]),
+    // While it runs, whole seconds: milliseconds would flicker.
+    ...(seconds === null
+      ? []
+      : [duration(progress.status === 'in-progress' ? Math.floor(seconds) : seconds)]),
   ].join('  ')
 }
 

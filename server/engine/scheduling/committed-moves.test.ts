@@ -11,6 +11,7 @@ const db = {
 } as unknown as Database
 
 const action = (more: object = {}) => ({
+  id: 7,
   parentId: null,
   createdAt: '2026-11-15T12:00:00.000Z',
   startedAt: '2026-11-15T12:00:10.000Z',
@@ -47,8 +48,8 @@ test('moves are reported when their transaction has committed', async () => {
     targets: 1,
     started: [{ queuedSeconds: 30 }],
     ended: [
-      { status: 'failed', reason: 'FAILED_TIMEOUT', ranSeconds: 20 },
-      { status: 'skipped', reason: 'SKIPPED', ranSeconds: null },
+      { id: 7, status: 'failed', reason: 'FAILED_TIMEOUT', ranSeconds: 20 },
+      { id: 7, status: 'skipped', reason: 'SKIPPED', ranSeconds: null },
     ],
     endedSteps: ['completed'],
   })

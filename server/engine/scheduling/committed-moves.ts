@@ -16,7 +16,7 @@ export type CommittedMoves = {
   /** `queuedSeconds`: since its creation; null for a run that followed another one, and had to wait for it. */
   started: { queuedSeconds: number | null }[]
   /** `ranSeconds`: null when it never started. */
-  ended: { status: Status; reason: ReasonCode; ranSeconds: number | null }[]
+  ended: { id: number; status: Status; reason: ReasonCode; ranSeconds: number | null }[]
   endedSteps: Status[]
 }
 
@@ -59,7 +59,7 @@ type ActionMove = {
   previous: Status
   status: Status
   reason: ReasonCode
-  action: { parentId: number | null; createdAt: string; startedAt: string | null }
+  action: { id: number; parentId: number | null; createdAt: string; startedAt: string | null }
 }
 
 /** `at`: when they moved. */
@@ -69,11 +69,11 @@ export function noteActions(trx: Transaction, at: string, noted: readonly Action
   const since = (time: string) => Math.max(0, Date.parse(at) - Date.parse(time)) / 1_000
   moves.actions += noted.length
   for (const { action, previous, status, reason } of noted) {
-    const { parentId, createdAt, startedAt } = action
+    const { id, parentId, createdAt, startedAt } = action
     if (status === 'in-progress' && previous !== 'in-progress')
       moves.started.push({ queuedSeconds: parentId === null ? since(createdAt) : null })
     if (isEnd(status))
-      moves.ended.push({ status, reason, ranSeconds: startedAt === null ? null : since(startedAt) })
+      moves.ended.push({ id, status, reason, ranSeconds: startedAt === null ? null : since(startedAt) })
   }
 }
 

@@ -21,7 +21,7 @@ export const commandLineRoutes: FastifyPluginAsync<{ baseUrl: () => string; file
 
   /** Read when first asked for: most processes never are. */
   async function commandLine() {
-    built ??= readBuilt(file)
+    built ??= readBuilt(file, baseUrl())
     const found = await built
     if (found) return found
     // It may be built later.
@@ -50,9 +50,11 @@ export const commandLineRoutes: FastifyPluginAsync<{ baseUrl: () => string; file
   })
 }
 
-async function readBuilt(file: URL) {
-  const bytes = await readFile(file).catch(() => undefined)
-  if (bytes === undefined) return undefined
+/** What is handed out knows where it comes from: before a login, it suggests that instance. */
+async function readBuilt(file: URL, url: string) {
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  const bytes = Buffer.from(text.replace('\n', `\nglobalThis.gantryInstance=${JSON.stringify(url)};\n`))
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   return { sha256, program: await toFile(bytes, 'text/javascript; charset=utf-8') }
 }

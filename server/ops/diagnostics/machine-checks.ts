@@ -1,6 +1,6 @@
 import { access, constants, stat, statfs } from 'node:fs/promises'
-import ipaddr from 'ipaddr.js'
 import type { LocalIsolation } from '#adapters/executors/connect.ts'
+import { unreached } from '#client/reach.ts'
 import { isSameKey } from '#ops/commands/same-key.ts'
 import type { Config } from '#platform/config.ts'
 import { keyFile } from '#platform/crypto/master-key.ts'
@@ -14,7 +14,7 @@ export type MachineDeps = {
   box: SecretBox
   version: string
   baseUrl: () => string
-  config: Pick<Config, 'home' | 'host' | 'publicUrl' | 'role' | 'databaseUrl' | 'secretKey'>
+  config: Pick<Config, 'home' | 'role' | 'databaseUrl' | 'secretKey'>
   /** Whether writes to the database have failed because its disk is full, and still do. */
   isDiskFull: () => Promise<boolean>
   /** How steps on local servers run. */
@@ -37,7 +37,7 @@ export function machineChecks(deps: MachineDeps): Check[] {
         return ISOLATION[await deps.localIsolation()]
       },
     },
-    { name: 'base_url', run: async () => judgeBaseUrl(config, deps.baseUrl()) },
+    { name: 'base_url', run: async () => judgeBaseUrl(deps.baseUrl()) },
     { name: 'pages', run: async () => judgePages(await deps.pagesVersion(), version) },
   ]
 }
@@ -88,27 +88,16 @@ export function judgeDisk(free: number, total: number, isEmbedded: boolean): Fin
   return free < 2 * GIB && share < 0.1 ? warning(message, remedy) : ok(message)
 }
 
-/** Pure. */
-export function judgeBaseUrl({ host, publicUrl }: MachineDeps['config'], baseUrl: string): Finding {
-  const { hostname } = new URL(baseUrl)
-  const isLocal = isLoopback(hostname)
-  if (isLocal && !isLoopback(host))
-    return warning(
-      `Gantry listens on other addresses, but hook URLs and links begin with ${baseUrl}: only this machine reaches them.`,
-      'Set GANTRY_URL to the URL that senders and people use.',
-    )
-  if (isLocal) return ok(`Only this machine reaches ${baseUrl}.`)
-  if (publicUrl?.startsWith('http:'))
+/** Pure. A URL that others cannot reach is never fine, even where one person uses Gantry alone: hooks stay silent. */
+export function judgeBaseUrl(baseUrl: string): Finding {
+  const unfit = unreached(baseUrl)
+  if (unfit) return warning(`${unfit.problem} Hook URLs and links begin with it.`, unfit.remedy)
+  if (baseUrl.startsWith('http:'))
     return warning(
       `${baseUrl} is not encrypted: tokens and hook calls can be read on the way.`,
       'Put a proxy with HTTPS in front of Gantry, and set GANTRY_URL to its URL.',
     )
   return ok(`Hook URLs and links begin with ${baseUrl}.`)
-}
-
-function isLoopback(host: string): boolean {
-  const name = host.replace(/^\[|\]$/g, '')
-  return name === 'localhost' || (ipaddr.isValid(name) && ipaddr.parse(name).range() === 'loopback')
 }
 
 /** Pure. */

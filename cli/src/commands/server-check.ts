@@ -1,4 +1,5 @@
-import { type Register, run } from '../command.ts'
+import type { Command } from 'commander'
+import { run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { EXIT } from '../exit-codes.ts'
 import { findNamed } from '../names.ts'
@@ -6,8 +7,7 @@ import { plain } from '../screen.ts'
 
 type Options = { pinHostKey?: true; json?: true }
 
-export const server: Register = (program) => {
-  const group = program.command('server').description('check a server')
+export function registerCheck(group: Command): void {
   group
     .command('check')
     .description('connect to a server and see whether pipelines can run there')
