@@ -104,7 +104,7 @@ function renderCommand(command: Command): string {
       ]),
   ].map(
     ([name, description]) =>
-      `| \`${name!.replaceAll('|', '\\|')}\` | ${description!.replaceAll('|', '\\|')} |`,
+      `| \`${name!.replaceAll('|', '\\|')}\` | ${description!.replaceAll(/[|<]/g, '\\$&')} |`,
   )
   const examples = examplesOf(command).flatMap(({ command: line, what }) => [`# ${what}`, line])
   return [

@@ -131,7 +131,8 @@ for (const [name, entries] of Object.entries(lists)) {
       .map((step, index) => wrap(`${index + 1}. ${step}`, '   '))
     const asked = fields.map((field) => {
       const example = field.hidden ? '' : ` (\`${examples[field.name]}\`)`
-      return `${wrap(`- ${field.label}${example}: ${field.description}`, '  ')}\n`
+      const meaning = field.description.replaceAll('<', '\\<')
+      return `${wrap(`- ${field.label}${example}: ${meaning}`, '  ')}\n`
     })
     const list = asked.length === 0 ? '' : `To replace:\n\n${asked.join('')}\n`
     return `## ${title}\n\n${wrap(description)}\n\n${steps.join('\n')}\n\n${list}`
