@@ -1,5 +1,5 @@
 // Fills dist/ with what a release consists of, as `npm pack` needs it: the server as JavaScript, because Node strips no
-// types below node_modules, the pages, and the command line. Run by `prepack`.
+// types below node_modules, the pages, the guides, and the command line. Run by `prepack`.
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { dirname, join, relative } from 'node:path'
@@ -15,11 +15,12 @@ const IMPORTS = /(\bfrom\s*|\bimport\s*\(?\s*)'([.#][^']*)\.ts'/g
 const shared = new Set()
 
 rmSync(dist, { recursive: true, force: true })
-for (const script of ['build-web.mjs', 'build-cli.mjs']) await import(`./${script}`)
+for (const script of ['build-web.mjs', 'build-cli.mjs', 'build-guides.mjs']) await import(`./${script}`)
 for (const path of filesIn(join(root, 'server'))) if (!TESTS.test(path)) copySource(path)
 for (const path of shared) copySource(path)
 copy('web/dist')
 copy('cli/dist/gantry.mjs')
+copy('docs/dist')
 copy('scripts/gantry-server.mjs')
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const manifest = {

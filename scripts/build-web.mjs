@@ -1,15 +1,13 @@
 // Builds the dashboard if its sources have changed since the last build. Plain JavaScript without dependencies, like
 // ensure.mjs, which has to run first.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { extname, join } from 'node:path'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { filesIn, fingerprint, installedNode, isBuilt, root } from './built.mjs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { compressFiles, fingerprint, installedNode, isBuilt, replaceFolder, root } from './built.mjs'
 
 const web = join(root, 'web')
 const dist = join(web, 'dist')
 const stamp = join(dist, '.built')
-const COMPRESSIBLE = ['.css', '.html', '.js', '.json', '.svg', '.txt', '.webmanifest']
 
 const SOURCES = ['web', 'client/src', 'scripts/build-web.mjs']
 const expected = existsSync(join(web, 'index.html')) ? fingerprint(SOURCES) : undefined
@@ -25,11 +23,11 @@ function build() {
   const fresh = join(web, `.dist-${process.pid}`)
   try {
     if (!runVite(fresh)) return false
-    for (const path of filesIn(fresh)) compress(path)
+    compressFiles(fresh)
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     writeFileSync(join(fresh, '.version'), version)
     writeFileSync(join(fresh, '.built'), expected)
-    replaceDist(fresh)
+    replaceFolder(fresh, dist)
     return true
   } catch (error) {
     console.error(`gantry: ${error.message}`)
@@ -44,26 +42,4 @@ function runVite(outDir) {
   const args = [vite, 'build', web, '--outDir', outDir, '--emptyOutDir', '--logLevel', 'warn']
   const env = { ...process.env, NODE_ENV: 'production' }
   return spawnSync(installedNode(), args, { cwd: root, env, stdio: 'inherit' }).status === 0
-}
-
-function compress(path) {
-  if (!COMPRESSIBLE.includes(extname(path))) return
-  const bytes = readFileSync(path)
-  if (bytes.length < 1_024) return
-  writeFileSync(`${path}.br`, brotliCompressSync(bytes))
-  writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }))
-}
-
-function replaceDist(fresh) {
-  const old = `${fresh}-old`
-  mkdirSync(dist, { recursive: true })
-  try {
-    renameSync(dist, old)
-    renameSync(fresh, dist)
-  } catch (error) {
-    // A concurrent build was faster, and its result is the same.
-    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error
-  } finally {
-    rmSync(old, { recursive: true, force: true })
-  }
 }

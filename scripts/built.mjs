@@ -1,8 +1,18 @@
 // What the build scripts share. Plain JavaScript without dependencies: the machine's own Node runs it.
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, extname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
@@ -34,4 +44,32 @@ export const isBuilt = (stamp, expected) => existsSync(stamp) && readFileSync(st
 export function installedNode() {
   const installed = join(root, 'node_modules', '.bin', 'node')
   return existsSync(installed) ? installed : process.execPath
+}
+
+const COMPRESSIBLE = ['.css', '.html', '.js', '.json', '.svg', '.txt', '.webmanifest']
+
+/** Puts compressed copies beside the files that are served. */
+export function compressFiles(folder) {
+  for (const path of filesIn(folder)) {
+    if (!COMPRESSIBLE.includes(extname(path))) continue
+    const bytes = readFileSync(path)
+    if (bytes.length < 1_024) continue
+    writeFileSync(`${path}.br`, brotliCompressSync(bytes))
+    writeFileSync(`${path}.gz`, gzipSync(bytes, { level: 9 }))
+  }
+}
+
+/** A new build in the place of the old one: of two concurrent builds either may win. */
+export function replaceFolder(fresh, folder) {
+  const old = `${fresh}-old`
+  mkdirSync(folder, { recursive: true })
+  try {
+    renameSync(folder, old)
+    renameSync(fresh, folder)
+  } catch (error) {
+    // A concurrent build was faster, and its result is the same.
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) throw error
+  } finally {
+    rmSync(old, { recursive: true, force: true })
+  }
 }

@@ -46,6 +46,7 @@ import { createTree } from '#model/inventory/tree.ts'
 import { pipelineSchemas } from '#model/pipelines/schemas.ts'
 import { commandLineRoutes } from '#ops/command-line/routes.ts'
 import { type DiagnosticsDeps, diagnosticsRoutes } from '#ops/diagnostics/routes.ts'
+import { guideRoutes } from '#ops/guides/routes.ts'
 import { type Health, operationsRoutes } from '#ops/operations/routes.ts'
 import { referenceRoutes } from '#ops/reference/routes.ts'
 import { defaultRetention } from '#ops/retention/policy.ts'
@@ -172,6 +173,7 @@ export async function apiRoutes(app: FastifyInstance, deps: ApiDeps): Promise<vo
   const isOperator = createOperatorCheck({ db, reserved, metricsToken })
   await app.register(operationsRoutes, { health, isOperator, version, db })
   await app.register(referenceRoutes)
+  await app.register(guideRoutes)
   await app.register(accountRoutes, { db, lifetimes, baseUrl })
   await app.register(commandLineLoginRoutes, { db, baseUrl })
   await app.register(singleSignOnRoutes, {

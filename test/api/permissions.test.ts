@@ -127,6 +127,7 @@ async function createObjects(): Promise<Record<string, string>> {
     .executeTakeFirstOrThrow()
   return {
     '/docs/:file': '/docs/style.css',
+    '/docs/guides/*': '/docs/guides/runs',
     '/workers/:id': `/workers/${worker.id}`,
     '/organizations/:id': organization,
     '/organizations/:id/invitations/:invitation_id': `${organization}/invitations/${invitation.id}`,

@@ -45,7 +45,7 @@ test('every link of the page has its target, and no two targets have the same na
 
 test('the page, its style and its scripts are small, compressed, revalidated, and bound by a strict policy', async () => {
   assert.match(headers['content-security-policy']!, /default-src 'none'; script-src 'self'; style-src 'self'/)
-  const names = [...page.matchAll(/(?:href|src)="(\/docs\/[^"]+)"/g)].map(([, name]) => name!)
+  const names = [...page.matchAll(/(?:href|src)="(\/docs\/[^"]+\.\w+)"/g)].map(([, name]) => name!)
   assert.ok(names.includes('/docs/style.css') && names.includes('/docs/main.js'))
   let [plain, sent] = [0, 0]
   for (const url of ['/docs', ...new Set(names)]) {

@@ -36,11 +36,12 @@ describe('a release', () => {
   })
   after(() => rm(folder, { recursive: true, force: true }))
 
-  it('holds built JavaScript, the pages and the command line, and neither sources nor tests', () => {
+  it('holds built JavaScript, the pages, the guides and the command line, and neither sources nor tests', () => {
     for (const file of [
       'dist/server/main.js',
       'dist/web/dist/index.html',
       'dist/cli/dist/gantry.mjs',
+      'dist/docs/dist/index.html',
       'dist/server/adapters/repositories/git.config',
       'dist/server/model/deploy/prelude.sh',
       'LICENSE',
@@ -63,6 +64,7 @@ describe('a release', () => {
     assert.equal((await fetch(`${gantry.url}/readyz`)).status, 200)
     assert.equal((await fetch(`${gantry.url}/cli/gantry.mjs`)).status, 200)
     assert.equal((await fetch(`${gantry.url}/docs`)).status, 200)
+    assert.match(await (await fetch(`${gantry.url}/docs/guides/tour`)).text(), /<h1 id="tour/)
     assert.equal(await gantry.stop(), 0)
     const again = await startGantry(t, { GANTRY_HOME: home }, undefined, [program])
     assert.doesNotMatch(again.output.join('\n'), /first start/)

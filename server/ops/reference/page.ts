@@ -1,7 +1,7 @@
 import type { RouteAccess } from '#access/authorization/enforce.ts'
 import { accessOf } from './access.ts'
 import { type Reference, readDocument, requestSchemas } from './document.ts'
-import { html, paragraphs, prose } from './html.ts'
+import { html, ICON, paragraphs, prose } from './html.ts'
 import { renderIntroduction, SECTIONS } from './introduction.ts'
 import { renderOperation } from './operation.ts'
 import { renderFields } from './schema-tree.ts'
@@ -23,7 +23,7 @@ export function referencePage(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${html(reference.title)} API reference</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${html(ICON)}">
 <link rel="stylesheet" href="/docs/style.css">
 <script src="/docs/theme.js"></script>
 ${scripts.map((name) => `<link rel="modulepreload" href="/docs/${name}">`).join('')}
@@ -34,6 +34,7 @@ ${scripts.map((name) => `<link rel="modulepreload" href="/docs/${name}">`).join(
 <header>
 <a class="brand" href="/docs">${html(reference.title)} <small>API</small></a>
 <div class="search"></div>
+<a href="/docs/guides">Guides</a>
 <a href="/app">Dashboard</a>
 </header>
 ${renderContents(reference)}

@@ -10,7 +10,7 @@ import { referencePage } from './page.ts'
 /** The page and its files. They are the same for everybody, and change only with the version. */
 export const referenceRoutes: FastifyPluginAsync = async (app) => {
   const files = await readStaticFiles()
-  const modules = [...files.keys()].filter((name) => name.endsWith('.js') && name !== 'theme.js')
+  const modules = [...files.keys()].filter((name) => name.endsWith('.js') && !NOT_MODULES.test(name))
   const config = { access: publicly, notJson: true }
   const schema = { hide: true }
   let page: Promise<StaticFile> | undefined
@@ -31,6 +31,9 @@ export const referenceRoutes: FastifyPluginAsync = async (app) => {
     return sendFile(request, reply, file)
   })
 }
+
+/** `theme.js` is no module; those of the guides are for other pages. */
+const NOT_MODULES = /^(theme|guide)/
 
 const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',

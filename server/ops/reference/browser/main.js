@@ -2,14 +2,14 @@
 // place, and trying calls. Without it the page is complete, only longer.
 import { installCode } from './code.js'
 import { installNavigation } from './navigation.js'
+import { installOperationSearch } from './operation-search.js'
 import { installSchemas } from './schemas.js'
-import { installSearch } from './search-box.js'
 import { installToken } from './token.js'
 import { installTryIt } from './try-it.js'
 
 installCode()
 installSchemas()
-installSearch()
+installOperationSearch()
 installToken()
 installTryIt()
 installNavigation()

@@ -37,15 +37,19 @@ export function installNavigation() {
   )
   for (const target of findAll(document, 'main article, main .topic')) observer.observe(target)
   if (location.hash.length > 1) mark(location.hash.slice(1))
-  installMenu(contents)
+  installMenu(contents, 'Contents')
 }
 
-/** @param {HTMLElement} contents */
-function installMenu(contents) {
+/**
+ * The button that shows the contents where there is no room beside the text.
+ * @param {HTMLElement} contents
+ * @param {string} label
+ */
+export function installMenu(contents, label) {
   const button = element(
     'button',
-    { type: 'button', className: 'menu', 'aria-expanded': 'false', 'aria-controls': 'contents' },
-    'Contents',
+    { type: 'button', className: 'menu', 'aria-expanded': 'false', 'aria-controls': contents.id },
+    label,
   )
   find(document, 'header').prepend(button)
   /** @param {boolean} isOpen */

@@ -1,16 +1,30 @@
-import { element, find, findAll } from './dom.js'
-import { search } from './search.js'
+import { element, find } from './dom.js'
 
-/** @import { Entry } from './search.js' */
+/**
+ * What can be found: the calls of the reference, or the sections of the guides.
+ * @template Result
+ * @typedef {object} Source
+ * @property {string} label
+ * @property {(query: string) => Result[]} find Best first.
+ * @property {(result: Result, query: string) => (Node | string)[]} render
+ * @property {(result: Result) => void} open
+ * @property {() => Promise<void>} [load] What `find` needs, when somebody is about to type.
+ */
 
-/** A combobox over everything on the page: `/` focuses it, arrows choose, Enter goes there. */
-export function installSearch() {
-  const entries = readEntries()
-  /** @type {Entry[]} */
+/**
+ * A combobox: `/` focuses it, arrows choose, Enter goes there.
+ * @template Result
+ * @param {Source<Result>} source
+ */
+export function installSearch(source) {
+  /** @type {Result[]} */
   let results = []
   let selected = 0
+  /** @type {'needed' | 'loading' | 'done' | 'failed'} */
+  let loaded = source.load ? 'needed' : 'done'
+  // The ids have capital letters, which those of headings never have.
   const list = element('ul', {
-    id: 'results',
+    id: 'searchResults',
     className: 'results',
     role: 'listbox',
     'aria-label': 'Search results',
@@ -23,23 +37,43 @@ export function installSearch() {
     autocomplete: 'off',
     spellcheck: false,
     role: 'combobox',
-    'aria-label': 'Search the API',
+    'aria-label': source.label,
     'aria-autocomplete': 'list',
     'aria-expanded': 'false',
-    'aria-controls': 'results',
+    'aria-controls': 'searchResults',
   })
   find(document, '.search').append(input, list, count)
 
+  async function load() {
+    if (!source.load || loaded === 'loading' || loaded === 'done') return
+    loaded = 'loading'
+    loaded = await source.load().then(
+      () => 'done',
+      () => 'failed',
+    )
+    if (document.activeElement === input) update()
+  }
+
   function update() {
-    results = search(entries, input.value)
+    results = loaded === 'done' ? source.find(input.value) : []
     selected = 0
     const hasQuery = input.value.trim() !== ''
-    list.replaceChildren(...results.map(renderResult))
+    list.replaceChildren(
+      ...results.map((result, index) =>
+        element('li', { id: `searchResult-${index}`, role: 'option' }, ...source.render(result, input.value)),
+      ),
+    )
     list.hidden = results.length === 0
     input.setAttribute('aria-expanded', String(results.length > 0))
-    count.textContent = hasQuery ? `${results.length || 'No'} result${results.length === 1 ? '' : 's'}` : ''
+    count.textContent = hasQuery ? statusText() : ''
     count.classList.toggle('unseen', !hasQuery || results.length > 0)
     select(0)
+  }
+
+  function statusText() {
+    if (loaded === 'failed') return 'The search index could not be loaded. Try again.'
+    if (loaded !== 'done') return 'Searching…'
+    return `${results.length || 'No'} result${results.length === 1 ? '' : 's'}`
   }
 
   /** @param {number} index */
@@ -49,7 +83,7 @@ export function installSearch() {
     for (const [position, option] of [...list.children].entries())
       option.setAttribute('aria-selected', String(position === selected))
     list.children[selected]?.scrollIntoView({ block: 'nearest' })
-    input.setAttribute('aria-activedescendant', `result-${selected}`)
+    input.setAttribute('aria-activedescendant', `searchResult-${selected}`)
   }
 
   function close() {
@@ -58,17 +92,23 @@ export function installSearch() {
     input.removeAttribute('aria-activedescendant')
   }
 
-  /** @param {Entry | undefined} entry */
-  function open(entry) {
-    if (!entry) return
+  /** @param {Result | undefined} result */
+  function open(result) {
+    if (result === undefined) return
     input.value = ''
     update()
     input.blur()
-    goTo(entry.id)
+    source.open(result)
   }
 
-  input.addEventListener('input', update)
-  input.addEventListener('focus', () => input.value !== '' && update())
+  input.addEventListener('input', () => {
+    update()
+    if (loaded === 'failed') void load()
+  })
+  input.addEventListener('focus', () => {
+    void load()
+    if (input.value !== '') update()
+  })
   input.addEventListener('blur', close)
   input.addEventListener('keydown', (event) => {
     if (event.key === 'ArrowDown') select(selected + 1)
@@ -92,40 +132,4 @@ export function installSearch() {
     input.focus()
     input.select()
   })
-}
-
-/** @returns {Entry[]} */
-function readEntries() {
-  return findAll(document, 'article').map((article) => ({
-    id: article.id,
-    method: article.dataset.method ?? '',
-    title: find(article, 'h3').textContent,
-    path: article.dataset.path ?? '',
-    description: article.querySelector('.description')?.textContent ?? '',
-  }))
-}
-
-/**
- * @param {Entry} entry
- * @param {number} index
- */
-function renderResult({ method, title, path }, index) {
-  const address = path === '' ? 'Schema' : path
-  return element(
-    'li',
-    { id: `result-${index}`, role: 'option' },
-    ...(method ? [element('b', { className: 'method', 'data-verb': method }, method), ' '] : []),
-    element('span', {}, title),
-    element('small', {}, address),
-  )
-}
-
-/**
- * Moves there as a link does, and the focus with it, so that the next Tab continues from there.
- * @param {string} id
- */
-function goTo(id) {
-  location.hash = id
-  const heading = document.getElementById(id)?.querySelector('h3 a')
-  if (heading instanceof HTMLElement) heading.focus({ preventScroll: true })
 }
