@@ -61,5 +61,6 @@ export function createProgram(): Command {
     .command('version')
     .description('print the version')
     .action(run(async ({ screen }) => screen.print(`gantry ${VERSION}`)))
+  program.addHelpText('after', '\nGuides: /docs/guides on your instance. API reference: /docs.')
   return program
 }

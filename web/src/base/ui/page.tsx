@@ -1,11 +1,13 @@
 // The frame of a page: its heading and tab title, and what it shows while data loads or when it fails to load.
 import { Alert, Button, Group, Paper, Skeleton, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
-import type { LucideIcon } from 'lucide-react'
+import { BookOpen, type LucideIcon } from 'lucide-react'
 import { type ReactNode, useEffect } from 'react'
-import { Link } from 'wouter'
+import { Link, useLocation } from 'wouter'
 import { GantryError, UnreachableError } from '#client/index.ts'
 import { type QueryState, queryKeys, usePage } from '#web/base/api/queries.ts'
 import { setFavicon } from './favicon.ts'
+import { guideFor } from './guides.ts'
+import { ICON } from './icon.ts'
 import classes from './page.module.css'
 import { STATUS_ICONS, type Status } from './status.ts'
 
@@ -114,6 +116,7 @@ export function PageHeader({ title, status, badge, children }: PageHeaderProps) 
           {title}
         </Title>
         {badge}
+        <GuideLink />
       </div>
       {children && (
         <Group gap="xs" mih="2.125rem">
@@ -121,6 +124,19 @@ export function PageHeader({ title, status, badge, children }: PageHeaderProps) 
         </Group>
       )}
     </header>
+  )
+}
+
+/** In another tab, so that a form that is being filled in stays as it is. */
+function GuideLink() {
+  const [location] = useLocation()
+  const href = guideFor(location)
+  if (href === undefined) return null
+  return (
+    <a className={classes.guide} href={href} target="_blank" rel="noreferrer">
+      <BookOpen {...ICON} />
+      Guide<VisuallyHidden> to this page, opens in a new tab</VisuallyHidden>
+    </a>
   )
 }
 

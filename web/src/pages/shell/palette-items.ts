@@ -156,6 +156,13 @@ export function commandsFor(text: string, scope: string, isInstanceAdmin: boolea
     ...(isInstanceAdmin ? INSTANCE_ITEMS : []).map(({ path, label }) => go('go', `Go to ${label}`, path)),
     go('go', `Go to ${ACCOUNT.label}`, ACCOUNT.path),
     {
+      key: 'guides',
+      icon: 'go',
+      label: 'Open guides',
+      detail: '',
+      choice: { kind: 'open', href: '/docs/guides' },
+    },
+    {
       key: 'docs',
       icon: 'go',
       label: 'Open API reference',

@@ -1,5 +1,5 @@
 import { Kbd, Menu, UnstyledButton, VisuallyHidden } from '@mantine/core'
-import { BookOpen, ChevronsUpDown, CircleUserRound, LogOut, Search } from 'lucide-react'
+import { BookOpen, Braces, ChevronsUpDown, CircleUserRound, LogOut, Search } from 'lucide-react'
 import { Link, useLocation } from 'wouter'
 import { leavePage } from '#web/base/form/leave-guard.ts'
 import { useSession } from '#web/base/session/session.ts'
@@ -107,7 +107,10 @@ function AccountMenu() {
         <Menu.Item leftSection={<CircleUserRound {...ICON} />} onClick={() => navigate('/account')}>
           Account
         </Menu.Item>
-        <Menu.Item leftSection={<BookOpen {...ICON} />} component="a" href="/docs">
+        <Menu.Item leftSection={<BookOpen {...ICON} />} component="a" href="/docs/guides">
+          Guides
+        </Menu.Item>
+        <Menu.Item leftSection={<Braces {...ICON} />} component="a" href="/docs">
           API reference
         </Menu.Item>
         <Menu.Divider />

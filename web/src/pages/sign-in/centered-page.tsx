@@ -1,4 +1,4 @@
-import { Center, Paper, PasswordInput, type PasswordInputProps, Title } from '@mantine/core'
+import { Center, Paper, PasswordInput, type PasswordInputProps, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
 import { ConnectionBanner } from '#web/base/ui/connection-banner.tsx'
 
@@ -18,6 +18,9 @@ export function CenteredPage({ title, heading, children }: CenteredPageProps) {
             {heading}
           </Title>
           {children}
+          <Text size="sm" ta="center" mt="lg">
+            <a href="/docs/guides">Guides</a>
+          </Text>
         </Paper>
       </Center>
     </>
