@@ -111,6 +111,8 @@ function textOf(token: Token): string {
   if (token.type === 'list')
     return (token as Tokens.List).items.map((item) => `${plainText(item.tokens)} `).join('')
   if (token.type === 'br' || token.type === 'space') return ' '
+  // Comments; other HTML is a problem.
+  if (token.type === 'html') return ''
   if (token.type === 'image') return token.text
   const { tokens, text = '' } = token as Partial<Pick<Tokens.Text, 'tokens' | 'text'>>
   return tokens ? plainText(tokens) : text

@@ -140,6 +140,7 @@ suite('the build of the guides', () => {
         ['Tour', 'Tour', '/docs/guides/tour'],
       ],
     )
+    assert.doesNotMatch(entries[0]!.text!, /editors/)
     assert.equal(entries[1]!.text, 'echo "<b>" # a comment')
     assert.equal(entries[2]!.text, 'a b /x/y 1 < 2 & "3"')
   })
