@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { Page } from 'playwright-core'
 import type { AccountsWorld } from './accounts-world.ts'
+import { looksRight } from './looks.ts'
 import { openPage, signIn } from './world.ts'
 
 export function testSignInPage(theWorld: () => AccountsWorld): void {
@@ -15,6 +16,11 @@ export function testSignInPage(theWorld: () => AccountsWorld): void {
     assert.equal(await email.getAttribute('autocomplete'), 'username')
     assert.equal(await password.getAttribute('autocomplete'), 'current-password')
     assert.equal(await page.getByRole('button', { name: 'Single sign-on' }).count(), 0)
+    await page.getByText('Lost your password?').click()
+    await page.getByText('Ask an instance administrator').waitFor()
+    await page.getByText('npm run reset-password -- you@example.com').waitFor()
+    await looksRight(page, 'how to reset a password')
+    await email.focus()
     await page.keyboard.type(person.email)
     await page.keyboard.press('Tab')
     await page.keyboard.type('not the password')

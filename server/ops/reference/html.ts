@@ -1,7 +1,5 @@
-const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#0b63b0"/><path d="M5 9.5h22M9 9.5v14.5M23 9.5v14.5M16 9.5v4.5" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"/><rect x="12" y="14" width="8" height="7" rx="1.5" fill="#fff"/></svg>`
-
 /** The icon of the tab: that of the dashboard. */
-export const ICON = `data:image/svg+xml,${encodeURIComponent(LOGO)}`
+export const ICON = '/favicon.ico'
 
 /** Text that is safe between tags and in quoted attributes. */
 export function html(text: string): string {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { publicly } from '#access/authorization/enforce.ts'
 import { notFound } from '#platform/http/errors.ts'
-import { type StaticFile, sendFile } from '#platform/http/static-files.ts'
+import { type StaticFile, sendFile, toFile } from '#platform/http/static-files.ts'
 import { BUILT_PAGES, type BuiltPages, readBuiltPages } from './built-pages.ts'
 
 /** Everything from this origin; no inline scripts and no inline styles. */
@@ -17,9 +17,12 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
+/** A gantry crane with its load. Browsers look for it here by themselves, also when they show a response of the API. */
+const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#0b63b0"/><path d="M5 9.5h22M9 9.5v14.5M23 9.5v14.5M16 9.5v4.5" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"/><rect x="12" y="14" width="8" height="7" rx="1.5" fill="#fff"/></svg>`
+
 const NOT_BUILT = `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>Gantry</title></head>
+<head><meta charset="utf-8"><title>Dashboard not built · Gantry</title><link rel="icon" href="/favicon.ico"></head>
 <body>
 <h1>The dashboard is not built yet</h1>
 <p>Start Gantry with <code>npm start</code>, which builds it. The API works without it; see the <a href="/docs">API reference</a>.</p>
@@ -33,6 +36,8 @@ export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { fo
   const config = { access: publicly, notJson: true }
   const schema = { hide: true }
 
+  const logo = await toFile(Buffer.from(LOGO), 'image/svg+xml')
+  app.get('/favicon.ico', { config, schema }, (request, reply) => sendFile(request, reply, logo))
   app.get('/app', { config, schema }, (request, reply) => sendPage(request, reply, ''))
   app.get<{ Params: { '*': string } }>('/app/*', { config, schema }, (request, reply) =>
     sendPage(request, reply, request.params['*']),

@@ -1,9 +1,8 @@
 // The icon of the tab: the logo, or the status of the run that the page shows, in shapes that differ without color.
-const LOGO = `${stroke('M5 9.5h22M9 9.5v14.5M23 9.5v14.5M16 9.5v4.5', 3)}<rect x="12" y="14" width="8" height="7" rx="1.5" fill="#fff"/>`
+const LOGO = '/favicon.ico'
 
-const IDLE = { color: '#0b63b0', shape: LOGO }
 const WAITING = { color: '#6b6478', shape: stroke('M16 8v9l6 4', 4) }
-const ICONS: Record<string, typeof IDLE> = {
+const ICONS: Record<string, { color: string; shape: string }> = {
   pending: WAITING,
   waiting: WAITING,
   queued: WAITING,
@@ -19,8 +18,11 @@ function stroke(path: string, width: number): string {
 
 /** `state` is a status, or `idle`. */
 export function setFavicon(state: string): void {
-  const { color, shape } = ICONS[state] ?? IDLE
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${color}"/>${shape}</svg>`
   const link = document.querySelector<HTMLLinkElement>('link[rel="icon"]')
-  if (link) link.href = `data:image/svg+xml,${encodeURIComponent(svg)}`
+  const icon = ICONS[state]
+  if (link) link.href = icon ? `data:image/svg+xml,${encodeURIComponent(draw(icon))}` : LOGO
+}
+
+function draw({ color, shape }: { color: string; shape: string }): string {
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="${color}"/>${shape}</svg>`
 }

@@ -1,6 +1,7 @@
 import { Center, Paper, PasswordInput, type PasswordInputProps, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
 import { ConnectionBanner } from '#web/base/ui/connection-banner.tsx'
+import { setFavicon } from '#web/base/ui/favicon.ts'
 
 type CenteredPageProps = { title: string; heading: string; children: ReactNode }
 
@@ -8,6 +9,7 @@ type CenteredPageProps = { title: string; heading: string; children: ReactNode }
 export function CenteredPage({ title, heading, children }: CenteredPageProps) {
   useEffect(() => {
     document.title = `${title} · Gantry`
+    setFavicon('idle')
   }, [title])
   return (
     <>

@@ -1,4 +1,4 @@
-import { Alert, Button, Divider, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Code, Divider, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
@@ -99,8 +99,24 @@ function PasswordForm({ signIn, email, isFixed }: SignInFormProps) {
         <Button type="submit" loading={isPending} fullWidth mt="xs">
           Sign in
         </Button>
+        <LostPassword />
       </Stack>
     </form>
+  )
+}
+
+function LostPassword() {
+  return (
+    <details className="more-options">
+      <summary>Lost your password?</summary>
+      <Text size="sm" mt="xs">
+        Ask an instance administrator for a reset link. If you run this Gantry, make one yourself, on its
+        machine:
+      </Text>
+      <Code block mt="xs" className="wrap">
+        npm run reset-password -- you@example.com
+      </Code>
+    </details>
   )
 }
 
