@@ -1864,6 +1864,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/servers/{id}/try-health-check': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Try a health check on a server
+     * @description Makes one try from the server, as deploys do, and stores nothing. A check that fails and a server that cannot be reached are valid results: 200 with `healthy` false and a message. A command runs in the directory of the live release with the variables of the application. On local servers this takes an instance administrator. A personal access token with scopes needs both `manage` and `run`.
+     */
+    post: operations['tryHealthCheck']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/applications/{id}/variables': {
     parameters: {
       query?: never
@@ -4370,6 +4390,8 @@ export interface components {
       error: string | null
       /** @description Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise. */
       capture_error: string | null
+      /** @description Of the action that a call started, or that a delivery is about: `deploy`, `redeploy` or `rollback`. Null for other actions, and without one. */
+      deployment_type: string | null
       /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
       event: string | null
     }
@@ -4429,6 +4451,8 @@ export interface components {
       error: string | null
       /** @description Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise. */
       capture_error: string | null
+      /** @description Of the action that a call started, or that a delivery is about: `deploy`, `redeploy` or `rollback`. Null for other actions, and without one. */
+      deployment_type: string | null
       /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
       event: string | null
       /**
@@ -4517,6 +4541,8 @@ export interface components {
       error: string | null
       /** @description Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise. */
       capture_error: string | null
+      /** @description Of the action that a call started, or that a delivery is about: `deploy`, `redeploy` or `rollback`. Null for other actions, and without one. */
+      deployment_type: string | null
       /** @description The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records. */
       event: string | null
       /**
@@ -5555,6 +5581,24 @@ export interface components {
        * @description When the check ended.
        */
       checked_at: string
+    }
+    HealthTry: {
+      /** @description Whether the check found what it expects. */
+      healthy: boolean
+      /** @description The result as a sentence, such as `HTTP 503 in 12 ms.` */
+      message: string
+      /** @description Whether Gantry could ask from the server at all. */
+      reached: boolean
+      /** @description Of a check of the type `http`: the status of the answer; null without one. */
+      http_status: number | null
+      /** @description Of a check of the type `command`: its exit code; null if it was ended. */
+      exit_code: number | null
+      /** @description How long the try took, in milliseconds; null when the server was not reached. */
+      duration_ms: number | null
+      /** @description The beginning of the body of the answer, or of what the command printed, at most 2,000 characters; null if there was none. Hidden variables of the application are masked. */
+      output: string | null
+      /** @description Whether `output` is only the beginning. */
+      output_truncated: boolean
     }
     AuditEntry: {
       /** @description The id of the entry. */
@@ -7141,6 +7185,51 @@ export interface components {
        * @default false
        */
       pin_host_key?: boolean
+    }
+    TryHealthCheckRequest: {
+      /** @description The application, which must be in the same environment; requires `application:edit`. Null, or left out, before there is one: requires `application:add`. A check of the type `command` needs it. */
+      application_id?: number | null
+      /** @description The check to try. It need not be the one of the application. One try is made: only `timeout_seconds` counts. */
+      health_check: {
+        /**
+         * @description How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.
+         * @enum {string}
+         */
+        type: 'http' | 'tcp' | 'command'
+        /** @description Of the type `http`: an http or https URL without credentials, as the server reaches it, such as `http://127.0.0.1:3000/health`. Redirects are not followed. */
+        url?: string
+        /** @description Of the type `tcp`: the port, from 1 to 65535. */
+        port?: number
+        /** @description Of the type `command`: a bash script, at most 64 KiB, healthy when it exits with 0. It runs in the release directory with the environment of a step. */
+        command?: string
+        /**
+         * @description Of the type `http`: the expected status, such as `204`, or a range such as `"200-299"`.
+         * @default 200-299
+         */
+        expect_status?: number | string
+        /** @description Of the type `http`: a text that the first 256 KiB of the answer must contain; null: any answer. */
+        expect_body?: string | null
+        /**
+         * @description Seconds from the start of one try to that of the next.
+         * @default 2
+         */
+        interval_seconds?: number
+        /**
+         * @description After how many seconds a try has failed.
+         * @default 5
+         */
+        timeout_seconds?: number
+        /**
+         * @description In how many seconds it must become healthy.
+         * @default 60
+         */
+        within_seconds?: number
+        /**
+         * @description For how many of these seconds every try must find it healthy; at most `within_seconds`. 0: once.
+         * @default 0
+         */
+        healthy_for_seconds?: number
+      }
     }
     CreateVariableRequest: {
       /** @description Unique in the application, ignoring case. Names that begin with `GANTRY_`, and names that the shell uses, are reserved. */
@@ -12073,6 +12162,47 @@ export interface operations {
       414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
       422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  tryHealthCheck: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the server. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['TryHealthCheckRequest']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['HealthTry']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      429: components['responses']['TooManyRequests']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']
     }

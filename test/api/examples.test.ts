@@ -198,6 +198,10 @@ async function recordInventory() {
   // The account depends on who runs the test.
   record('checkServer', 200, body, JSON.parse(JSON.stringify(check).replaceAll(check.user, 'deploy')))
 
+  const tcp = { health_check: { type: 'tcp', port: 9, timeout_seconds: 1 } }
+  const tried = await prepare('tryHealthCheck', { path: { id: serverId }, body: tcp })
+  record('tryHealthCheck', 200, tcp, { ...tried, duration_ms: 4 })
+
   await by('inspectRepository', {
     body: { repository: repository.address, environment_id: environmentId },
   })

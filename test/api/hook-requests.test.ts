@@ -101,6 +101,7 @@ suite('the list of calls to a hook', () => {
       error: null,
       capture_error: null,
       event: null,
+      deployment_type: 'deploy',
     })
     assert.ok(requestId && created_at && updated_at && Number.isInteger(duration_ms))
   })
@@ -402,6 +403,7 @@ suite('one call', () => {
       error: 'It would not.',
       capture_error: null,
       event: null,
+      deployment_type: null,
       duration_ms: 12,
       next_attempt_at,
       request_headers: { 'content-type': 'application/json' },

@@ -25,7 +25,7 @@ export const WRITES: Record<string, readonly string[]> = {
     ...['createCredential', 'changeCredential', 'removeCredential', 'checkCredential'],
   ],
   'inventory.browser.ts': [
-    ...['createServer', 'changeServer', 'removeServer', 'checkServer'],
+    ...['createServer', 'changeServer', 'removeServer', 'checkServer', 'tryHealthCheck'],
     ...['createApplication', 'changeApplication', 'removeApplication', 'inspectRepository'],
     ...['linkApplicationToServer', 'unlinkApplicationFromServer'],
     ...['linkServerToApplication', 'unlinkServerFromApplication'],

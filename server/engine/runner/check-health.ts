@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { CommandEnd } from '#adapters/executors/executor.ts'
-import { askHttp, askTcp, readHttpAnswer, type Tried, unhealthy } from '#model/deploy/check-health.ts'
+import { type HealthTry, healthTry, TRY_GRACE_MS, type Tried } from '#model/deploy/check-health.ts'
 import { judgeTry, NO_TRIES, type Progress } from '#model/deploy/health-progress.ts'
 import type { HealthCheck } from '#platform/database/tables.ts'
 import {
@@ -14,11 +13,6 @@ import {
   type StepOutcome,
   timedOut,
 } from './step.ts'
-
-/** A try that was timed out has no more to say: what it started ends soon. */
-const GRACE_MS = 1_000
-/** The command that asks ends a moment after curl's own timeout. */
-const OVERHEAD_MS = 2_000
 
 /** Asks from the target until the release is healthy, or can no longer be in time. May be repeated. */
 export async function checkHealth(context: StepContext): Promise<StepOutcome> {
@@ -55,68 +49,31 @@ function describeCheck(check: HealthCheck): string {
 type Try = () => Promise<Tried | StepOutcome>
 
 async function prepareTry(context: StepContext, check: HealthCheck): Promise<Try | StepOutcome> {
-  const timeoutMs = check.timeout_seconds * 1_000
-  switch (check.type) {
-    case 'http':
-      return () => tryHttp(context, check, timeoutMs)
-    case 'tcp':
-      return () =>
-        tryCommand(context, { ...askTcp(check.port), timeoutMs, onOutput: () => {} }, (end) =>
-          end.kind === 'exited' && end.code === 0
-            ? { isHealthy: true, text: `port ${check.port} is open` }
-            : unhealthy(
-                end.kind === 'timed-out'
-                  ? `port ${check.port} did not answer within ${check.timeout_seconds} s`
-                  : `cannot connect to port ${check.port}`,
-              ),
-        )
-    case 'command': {
-      const prepared = await prepareCustomCommand(context, check.command)
-      if (prepared.kind !== 'ready') return prepared
-      return () => tryCommand(context, { ...prepared.command, timeoutMs }, (end) => describeEnd(end, check))
-    }
-  }
-}
-
-async function tryHttp(
-  context: StepContext,
-  check: Extract<HealthCheck, { type: 'http' }>,
-  timeoutMs: number,
-): Promise<Tried | StepOutcome> {
-  const chunks: Buffer[] = []
-  const startedAt = performance.now()
-  const command = {
-    ...askHttp(check, timeoutMs),
-    timeoutMs: timeoutMs + OVERHEAD_MS,
-    onOutput: (chunk: Buffer) => void chunks.push(chunk),
-  }
-  return tryCommand(context, command, (end) =>
-    end.kind === 'timed-out'
-      ? unhealthy(`no answer within ${check.timeout_seconds} s`)
-      : readHttpAnswer(Buffer.concat(chunks), check, performance.now() - startedAt),
-  )
+  const { asks, timeoutMs, read } = healthTry(check)
+  if (check.type !== 'command') return () => tryOnce(context, asks, timeoutMs, read)
+  const prepared = await prepareCustomCommand(context, check.command)
+  if (prepared.kind !== 'ready') return prepared
+  return () => tryOnce(context, { ...prepared.command, onOutput: context.write }, timeoutMs, read)
 }
 
 /** What it leaves behind is ended by the executor. */
-async function tryCommand(
+async function tryOnce(
   context: StepContext,
-  command: Command & { timeoutMs: number },
-  read: (end: CommandEnd) => Tried,
+  command: Command,
+  timeoutMs: number,
+  read: HealthTry['read'],
 ): Promise<Tried | StepOutcome> {
   const leftMs = context.leftMs()
   if (leftMs === 0) return timedOut(context.step)
-  const timeoutMs = Math.min(command.timeoutMs, leftMs)
-  const end = await execute(context, { ...command, timeoutMs, graceMs: GRACE_MS })
+  const chunks: Buffer[] = []
+  const startedAt = performance.now()
+  const end = await execute(context, {
+    onOutput: (chunk) => void chunks.push(chunk),
+    ...command,
+    timeoutMs: Math.min(timeoutMs, leftMs),
+    graceMs: TRY_GRACE_MS,
+  })
   if (end.kind === 'cancelled' || end.kind === 'unreachable' || end.kind === 'impossible')
     return outcomeOf(end, context.step)
-  return read(end)
-}
-
-function describeEnd(end: CommandEnd, { timeout_seconds }: HealthCheck): Tried {
-  if (end.kind === 'exited')
-    return end.code === 0
-      ? { isHealthy: true, text: 'the command succeeded' }
-      : unhealthy(`the command exited with code ${end.code}`)
-  if (end.kind === 'signalled') return unhealthy(`the command was killed by ${end.signal}`)
-  return unhealthy(`the command did not end within ${timeout_seconds} s; its processes were ended`)
+  return read(end, Buffer.concat(chunks), performance.now() - startedAt)
 }

@@ -4,13 +4,14 @@ import { operationsOf } from '#access/authorization/operation.ts'
 import { ApiError, unavailable } from '#platform/http/errors.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
+import { createSlots } from '#platform/user-slots.ts'
 import { type InspectDeps, inspectSource } from './inspect-repository.ts'
-import { createSlots } from './inspection-slots.ts'
 import { inspectionBody, inspectionSchema } from './schemas.ts'
 
 const operation = operationsOf('Applications')
 
 export const inspectionRoutes: FastifyPluginAsyncTypebox<InspectDeps> = async (app, deps) => {
+  // Each takes a connection, a process and some disk.
   const slots = createSlots({ perProcess: 4, perUser: 2 })
   const stop = new AbortController()
   app.addHook('preClose', async () => stop.abort())

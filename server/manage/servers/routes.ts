@@ -1,15 +1,29 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
-import { permissions } from '#access/authorization/enforce.ts'
+import { callerOf, permissions, scopeOf, withTokens } from '#access/authorization/enforce.ts'
+import { operationsOf } from '#access/authorization/operation.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
 import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
-import { cascadeQuery } from '#platform/http/schemas.ts'
+import { ApiError, unavailable } from '#platform/http/errors.ts'
+import { unwrap } from '#platform/http/problems.ts'
+import * as t from '#platform/http/schemas.ts'
+import { createSlots } from '#platform/user-slots.ts'
 import { checkHost } from './host-rules.ts'
 import { changeServer, createServer, removeServer } from './manage-servers.ts'
 import { findServer, listServers, presentServers, type ServerRow } from './read-servers.ts'
 import { runServerCheck, type ServerCheckDeps } from './run-check.ts'
-import { serverBody, serverChange, serverCheckBody, serverCheckSchema, serverSchema } from './schemas.ts'
+import {
+  healthTryBody,
+  healthTrySchema,
+  serverBody,
+  serverChange,
+  serverCheckBody,
+  serverCheckSchema,
+  serverSchema,
+} from './schemas.ts'
+import { tryHealth } from './try-health.ts'
+import type { ReachDeps } from './with-server.ts'
 
 export type ServerRoutes = ServerCheckDeps & {
   baseUrl: () => string
@@ -59,7 +73,7 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
   servers.remove('/servers/:id', {
     description:
       'Returns 409 while applications or pipelines use it. With `cascade`, its own pipelines are removed too, and applications are no longer deployed to it. Never removed while runs on it are unfinished. Past runs remain.',
-    query: cascadeQuery,
+    query: t.cascadeQuery,
     run: removeServer,
   })
 
@@ -72,4 +86,56 @@ export const serverRoutes: FastifyPluginAsyncTypebox<ServerRoutes> = async (app,
     errors: [415],
     run: (call) => runServerCheck(deps, call),
   })
+
+  await app.register(healthTryRoutes, deps)
 }
+
+const operation = operationsOf('Servers')
+
+const healthTryRoutes: FastifyPluginAsyncTypebox<ReachDeps> = async (app, deps) => {
+  // Each takes a connection, for up to a minute.
+  const slots = createSlots({ perProcess: 8, perUser: 2 })
+  const stop = new AbortController()
+  app.addHook('preClose', async () => stop.abort())
+
+  app.post(
+    '/servers/:id/try-health-check',
+    operation(
+      withTokens('manage', permissions('server', 'id', 'server:run', 'pipeline:run')),
+      'tryHealthCheck',
+      {
+        summary: 'Try a health check on a server',
+        description:
+          'Makes one try from the server, as deploys do, and stores nothing. A check that fails and a server that cannot be reached are valid results: 200 with `healthy` false and a message. A command runs in the directory of the live release with the variables of the application. On local servers this takes an instance administrator. A personal access token with scopes needs both `manage` and `run`.',
+        params: t.Exactly({ id: t.Id }),
+        body: healthTryBody,
+        response: {
+          200: t.ref(healthTrySchema),
+          ...t.errorResponses(400, 401, 403, 404, 409, 415, 422, 429, 503),
+        },
+      },
+    ),
+    async (request, reply) => {
+      const caller = callerOf(request)
+      const release = slots.acquire(caller.id)
+      if (!release) throw tooMany()
+      const left = new AbortController()
+      reply.raw.once('close', () => left.abort())
+      const signal = AbortSignal.any([stop.signal, left.signal])
+      const { id } = request.params
+      try {
+        const call = { caller, scope: scopeOf(request), id, body: request.body, signal }
+        return unwrap(await tryHealth(deps, call)).result
+      } catch (error) {
+        throw stop.signal.aborted ? unavailable() : error
+      } finally {
+        release()
+      }
+    },
+  )
+}
+
+const tooMany = () =>
+  new ApiError('too_many_requests', 'Too many health checks are being tried. Try again shortly.', {
+    headers: { 'retry-after': '5' },
+  })

@@ -1,13 +1,12 @@
 import { sql } from 'kysely'
 import type { Actor, Change } from '#access/audit/record.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
-import { asSentence, type Connect } from '#adapters/executors/connect.ts'
+import { asSentence, type ConnectOptions } from '#adapters/executors/connect.ts'
 import type { Executor } from '#adapters/executors/executor.ts'
 import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
 import { baseFolder } from '#model/deploy/layout.ts'
 import { checkLive } from '#model/live/check-live.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
-import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { updateRow } from '#platform/database/rows.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
@@ -15,16 +14,9 @@ import { auditServer } from './manage-servers.ts'
 import { type ProbeResult, probeServer } from './probe-server.ts'
 import { findServer, type ServerRow } from './read-servers.ts'
 import type { ServerCheck, ServerCheckBody } from './schemas.ts'
-import { loadAddress } from './server-address.ts'
+import { type ReachDeps, TOO_SLOW, withServer } from './with-server.ts'
 
-export type ServerCheckDeps = {
-  db: Database
-  box: SecretBox
-  connect: Connect
-  /** The name of workers on this machine. */
-  workerName?: string
-  timeouts?: Timeouts
-}
+export type ServerCheckDeps = ReachDeps & { timeouts?: Timeouts }
 
 export type Timeouts = { connectMs: number; probeMs: number; totalMs: number }
 
@@ -60,58 +52,25 @@ export async function runServerCheck(
 }
 
 async function contactServer(deps: ServerCheckDeps, server: ServerRow): Promise<Contact> {
-  const { timeouts = TIMEOUTS } = deps
+  const { probeMs, ...limits } = deps.timeouts ?? TIMEOUTS
   const contact: Contact = { result: TOO_SLOW, shownKey: null, provenKey: null }
-  const signal = AbortSignal.timeout(timeouts.totalMs)
-  // Some hosts accept connections and then do nothing, in ways that only a clock ends.
-  const over = new Promise<ProbeResult>((resolve) => {
-    signal.addEventListener('abort', () => resolve(TOO_SLOW))
-  })
-  contact.result = await Promise.race([connectAndProbe(deps, server, contact, timeouts, signal), over])
-  return contact
-}
-
-async function connectAndProbe(
-  deps: ServerCheckDeps,
-  server: ServerRow,
-  contact: Contact,
-  timeouts: Timeouts,
-  signal: AbortSignal,
-): Promise<ProbeResult> {
-  const { worker_name } = server
-  if (deps.workerName !== undefined && worker_name !== null && worker_name !== deps.workerName)
-    return {
-      kind: 'failed',
-      message: `it is the machine of the worker ${worker_name}, which cannot be checked from ${deps.workerName}`,
-    }
-  const address = await loadAddress(deps, server)
-  if ('message' in address) return { kind: 'failed', message: address.message }
-  const connection = await deps.connect(address, {
+  const hostKeys: Pick<ConnectOptions, 'onShownHostKey' | 'onNewHostKey'> = {
     onShownHostKey: (hostKey) => {
       contact.shownKey = hostKey
     },
     onNewHostKey: async (hostKey) => {
       contact.provenKey = hostKey
     },
-    connectTimeoutMs: timeouts.connectMs,
-    signal,
-  })
-  if (connection.kind === 'cancelled') return TOO_SLOW
-  if (connection.kind === 'unreachable') return { kind: 'failed', message: connection.message }
-  const { executor } = connection
-  const within = { timeoutMs: timeouts.probeMs, signal }
-  try {
+  }
+  contact.result = await withServer(deps, server, { ...limits, ...hostKeys }, async (executor, signal) => {
+    const within = { timeoutMs: probeMs, signal }
     const result = await probeServer(executor, server.root_directory, within)
     // What it finds is stored; the check itself does not fail because of it.
     if (result.kind === 'probed') await checkApplications(deps, executor, server, within).catch(() => {})
     return result
-  } finally {
-    // A host may take any time to close the connection; nobody needs to wait for it.
-    executor.close().catch(() => {})
-  }
+  })
+  return contact
 }
-
-const TOO_SLOW: ProbeResult = { kind: 'failed', message: 'the server did not answer in time' }
 
 /** Of every application that is linked to the server, in the time that is left. */
 async function checkApplications(

@@ -1,5 +1,6 @@
 import { userSchema } from '#access/accounts/user-schema.ts'
 import { serverProviderFields } from '#model/actions/summary-schemas.ts'
+import { requiredHealthCheck } from '#model/pipelines/health-check.ts'
 import * as t from '#platform/http/schemas.ts'
 import { SERVER_KINDS } from '#platform/vocabulary.ts'
 
@@ -127,4 +128,33 @@ export const serverCheckSchema = t.namedObject('ServerCheck', {
 })
 export type ServerCheck = t.Static<typeof serverCheckSchema>
 
-export const serverSchemas = [serverSchema, serverCheckSchema]
+export const healthTryBody = t.Exactly({
+  application_id: t.Optional(
+    t.described(
+      t.IdOrNull,
+      'The application, which must be in the same environment; requires `application:edit`. Null, or left out, before there is one: requires `application:add`. A check of the type `command` needs it.',
+    ),
+  ),
+  health_check: requiredHealthCheck(
+    'The check to try. It need not be the one of the application. One try is made: only `timeout_seconds` counts.',
+  ),
+})
+export type HealthTryBody = t.Static<typeof healthTryBody>
+
+export const healthTrySchema = t.namedObject('HealthTry', {
+  healthy: t.Flag('Whether the check found what it expects.'),
+  message: t.Text('The result as a sentence, such as `HTTP 503 in 12 ms.`'),
+  reached: t.Flag('Whether Gantry could ask from the server at all.'),
+  http_status: t.IntegerOrNull('Of a check of the type `http`: the status of the answer; null without one.'),
+  exit_code: t.IntegerOrNull('Of a check of the type `command`: its exit code; null if it was ended.'),
+  duration_ms: t.IntegerOrNull(
+    'How long the try took, in milliseconds; null when the server was not reached.',
+  ),
+  output: t.TextOrNull(
+    'The beginning of the body of the answer, or of what the command printed, at most 2,000 characters; null if there was none. Hidden variables of the application are masked.',
+  ),
+  output_truncated: t.Flag('Whether `output` is only the beginning.'),
+})
+export type HealthTry = t.Static<typeof healthTrySchema>
+
+export const serverSchemas = [serverSchema, serverCheckSchema, healthTrySchema]

@@ -1,3 +1,4 @@
+import type { CommandEnd } from '#adapters/executors/executor.ts'
 import type { HealthCheck } from '#platform/database/tables.ts'
 import { readScript } from '#platform/scripts.ts'
 import type { DeployCommand } from './layout.ts'
@@ -17,6 +18,60 @@ const MAX_ANSWER_BYTES = 256 * 1024
 
 /** After the answer: what curl complained about, then a line with its exit code and the milliseconds that it took. */
 const REPORT = '\ngantry-curl\n'
+
+/** A try that was timed out has no more to say: what it started ends soon. */
+export const TRY_GRACE_MS = 1_000
+/** The command that asks ends a moment after curl's own timeout. */
+const OVERHEAD_MS = 2_000
+
+/** How one try runs, how long it may take, and what its end means. A check of the type `command` has no environment here. */
+export type HealthTry = {
+  asks: DeployCommand
+  timeoutMs: number
+  read(end: CommandEnd, output: Buffer, elapsedMs: number): Tried
+}
+
+export function healthTry(check: HealthCheck): HealthTry {
+  const timeoutMs = check.timeout_seconds * 1_000
+  switch (check.type) {
+    case 'http':
+      return {
+        asks: askHttp(check, timeoutMs),
+        timeoutMs: timeoutMs + OVERHEAD_MS,
+        read: (end, output, elapsedMs) =>
+          end.kind === 'timed-out'
+            ? unhealthy(`no answer within ${check.timeout_seconds} s`)
+            : readHttpAnswer(output, check, elapsedMs),
+      }
+    case 'tcp':
+      return { asks: askTcp(check.port), timeoutMs, read: (end) => readConnection(end, check) }
+    case 'command':
+      return {
+        asks: { command: check.command, environment: {} },
+        timeoutMs,
+        read: (end) => readCommand(end, check),
+      }
+  }
+}
+
+function readConnection(end: CommandEnd, check: Extract<HealthCheck, { type: 'tcp' }>): Tried {
+  const { port, timeout_seconds } = check
+  if (end.kind === 'exited' && end.code === 0) return { isHealthy: true, text: `port ${port} is open` }
+  return unhealthy(
+    end.kind === 'timed-out'
+      ? `port ${port} did not answer within ${timeout_seconds} s`
+      : `cannot connect to port ${port}`,
+  )
+}
+
+function readCommand(end: CommandEnd, { timeout_seconds }: HealthCheck): Tried {
+  if (end.kind === 'exited')
+    return end.code === 0
+      ? { isHealthy: true, text: 'the command succeeded' }
+      : unhealthy(`the command exited with code ${end.code}`)
+  if (end.kind === 'signalled') return unhealthy(`the command was killed by ${end.signal}`)
+  return unhealthy(`the command did not end within ${timeout_seconds} s; its processes were ended`)
+}
 
 /** The URL is a word of the environment, never part of a script. Exits with 0 whatever the answer is. */
 export function askHttp({ url }: HttpCheck, timeoutMs: number): DeployCommand {
@@ -83,6 +138,14 @@ function describeFailure(code: string, complaint: string, { timeout_seconds }: H
 
 type Answer = { status: number; location: string | null; body: Buffer }
 
+/** What was answered, as far as it was read, and after how long, if the server could measure it; null without an answer. */
+export function httpAnswer(output: Buffer): { status: number; body: Buffer; tookMs: number | null } | null {
+  const at = output.lastIndexOf(REPORT)
+  const answer = at === -1 ? null : readAnswer(output.subarray(0, at))
+  const [, took] = / (\d+)$/.exec(output.subarray(at).toString('latin1')) ?? []
+  return answer && { ...answer, tookMs: took === undefined ? null : Number(took) }
+}
+
 /** The last head of an answer that has several, such as `103 Early Hints`; null without a complete one. */
 function readAnswer(bytes: Buffer): Answer | null {
   let rest = bytes
@@ -120,6 +183,6 @@ export function askTcp(port: number): DeployCommand {
   return { command: ASK_TCP, environment: { GANTRY_HEALTH_PORT: String(port) } }
 }
 
-export function unhealthy(text: string): Tried {
+function unhealthy(text: string): Tried {
   return { isHealthy: false, text }
 }

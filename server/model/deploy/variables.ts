@@ -2,8 +2,9 @@
 // Gantry knows about the run.
 
 export type StepFacts = {
-  actionId: number
-  targetId: number
+  /** Null outside of runs, like the one below. */
+  actionId: number | null
+  targetId: number | null
   environment: string
   server: string
   application: string | null
@@ -100,10 +101,12 @@ function asText(value: unknown): string | undefined {
   }
 }
 
+const asId = (id: number | null) => (id === null ? null : String(id))
+
 function namedFacts({ source, paths, ...facts }: StepFacts): Record<string, string | null> {
   return {
-    GANTRY_ACTION_ID: String(facts.actionId),
-    GANTRY_TARGET_ID: String(facts.targetId),
+    GANTRY_ACTION_ID: asId(facts.actionId),
+    GANTRY_TARGET_ID: asId(facts.targetId),
     GANTRY_ENVIRONMENT: facts.environment,
     GANTRY_SERVER: facts.server,
     GANTRY_APPLICATION: facts.application,

@@ -68,10 +68,15 @@ export const healthCheckOrNull = (description: string) =>
 const inputSchema = t.Exactly({ type, ...settings, ...t.optionalFields(timing) })
 export type HealthCheckInput = t.Static<typeof inputSchema>
 
+export const requiredHealthCheck = (description: string) => t.described(inputSchema, description)
+
 export const healthCheckInput = (description: string) =>
   t.Optional(t.Unsafe<HealthCheckInput | null>({ ...inputSchema, type: ['object', 'null'], description }))
 
-type Normalized = { kind: 'valid'; check: HealthCheck | null } | { kind: 'invalid'; errors: ErrorsByField }
+type Invalid = { kind: 'invalid'; errors: ErrorsByField }
+type Normalized<Check extends HealthCheck | null = HealthCheck | null> =
+  | { kind: 'valid'; check: Check }
+  | Invalid
 
 const FIELDS = {
   http: ['url', 'expect_status', 'expect_body'],
@@ -80,6 +85,8 @@ const FIELDS = {
 } as const
 
 /** With its defaults, its keys in order; or every error, by field. A stored one is its own normal form. Pure. */
+export function normalizeHealthCheck(input: HealthCheckInput): Normalized<HealthCheck>
+export function normalizeHealthCheck(input: HealthCheckInput | null): Normalized
 export function normalizeHealthCheck(input: HealthCheckInput | null): Normalized {
   if (input === null) return { kind: 'valid', check: null }
   const { interval_seconds = 2, timeout_seconds = 5, within_seconds = 60, healthy_for_seconds = 0 } = input
@@ -136,7 +143,7 @@ export function presentHealthCheck(stored: HealthCheck | null): HealthCheck | nu
 /** The column of a change: undefined leaves it as it is. */
 export function healthCheckColumn(
   input: HealthCheckInput | null | undefined,
-): { kind: 'column'; value: string | null | undefined } | Extract<Normalized, { kind: 'invalid' }> {
+): { kind: 'column'; value: string | null | undefined } | Invalid {
   if (input === undefined) return { kind: 'column', value: undefined }
   const normalized = normalizeHealthCheck(input)
   if (normalized.kind === 'invalid') return normalized

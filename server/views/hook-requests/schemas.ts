@@ -22,6 +22,9 @@ const recordFields = {
   capture_error: t.TextOrNull(
     'Deliveries of hooks that capture values: which required ones the answer lacks, or has in a form that cannot be used. Null otherwise.',
   ),
+  deployment_type: t.TextOrNull(
+    'Of the action that a call started, or that a delivery is about: `deploy`, `redeploy` or `rollback`. Null for other actions, and without one.',
+  ),
   event: t.TextOrNull(
     'The kind of event that a delivery reported; `test` for a test. Null for calls, for superseded deliveries and for older records.',
   ),

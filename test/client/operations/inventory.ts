@@ -52,6 +52,11 @@ export async function driveInventory({ admin }: Drive, sample: { repository: str
   await admin.get('/servers/{id}', server)
   await admin.put('/servers/{id}', { ...server, body: { max_parallel_actions: 2 } })
   await admin.post('/servers/{id}/check', server)
+  const tried = await admin.post('/servers/{id}/try-health-check', {
+    ...server,
+    body: { health_check: { type: 'tcp', port: 9, timeout_seconds: 1 } },
+  })
+  assert.equal(tried.healthy, false)
 
   const inspected = await admin.post('/repositories/inspect', {
     body: { repository: sample.repository, environment_id: environmentId },

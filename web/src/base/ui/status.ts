@@ -36,6 +36,11 @@ export function kindOf(deploymentType: string | null | undefined): string | unde
   return deploymentType === 'rollback' || deploymentType === 'redeploy' ? deploymentType : undefined
 }
 
+/** `#42 (rollback)`. */
+export function runNumber(id: number, kind: string | undefined): string {
+  return `#${id}${kind ? ` (${kind})` : ''}`
+}
+
 const OUTCOME_LABELS: Record<string, string> = {
   accepted: 'Accepted: started a run',
   duplicate: 'Duplicate: already processed',

@@ -29,6 +29,7 @@ import {
 } from '#web/resources/applications/application-input.ts'
 import { useApplications } from '#web/resources/applications/applications.ts'
 import { RepositoryFields } from '#web/resources/applications/repository-fields.tsx'
+import { TryHealth } from '#web/resources/applications/try-health.tsx'
 import { useCredentials } from '#web/resources/credentials/credentials.ts'
 import { healthField } from '#web/resources/pipelines/health-check-input.ts'
 import { useInventoryChanged, useServers } from '#web/resources/servers/servers.ts'
@@ -168,7 +169,9 @@ function AddApplicationForm({ choice, reason, environmentField, close }: AddAppl
       <TextInput label="Name" {...form.field('name')} />
       <ServersField form={form} servers={servers} />
       <CommandFields form={form} />
-      <HealthFields form={form} />
+      <HealthFields form={form}>
+        <TryHealth values={form.values} scope={choice} serverIds={form.values.linked_resources} />
+      </HealthFields>
       <AdvancedFields form={form} />
       <Dimmed>
         With a pipeline and a hook as well: <Link href="/new">set it up step by step</Link>

@@ -16,6 +16,7 @@ import {
   applicationValues,
 } from '#web/resources/applications/application-input.ts'
 import { RepositoryFields } from '#web/resources/applications/repository-fields.tsx'
+import { TryHealth } from '#web/resources/applications/try-health.tsx'
 import { healthField } from '#web/resources/pipelines/health-check-input.ts'
 import { useInventoryChanged } from '#web/resources/servers/servers.ts'
 
@@ -63,7 +64,14 @@ export function EditApplicationDialog(props: EditApplicationDialogProps) {
         environmentId={application.environment_id}
       />
       <CommandFields form={form} />
-      <HealthFields form={form} />
+      <HealthFields form={form}>
+        <TryHealth
+          values={form.values}
+          scope={scope}
+          serverIds={form.values.linked_resources}
+          applicationId={id}
+        />
+      </HealthFields>
       <AdvancedFields form={form} />
     </FormDialog>
   )

@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import type { LiveRelease } from '#web/base/api/types.ts'
 import { safeUrl } from '#web/base/ui/format.ts'
 import { Fact, SectionCard, StatusBadge } from '#web/base/ui/parts.tsx'
-import { plural } from '#web/base/ui/status.ts'
+import { deployKind, plural, runNumber } from '#web/base/ui/status.ts'
 import { Age } from '#web/base/ui/time.tsx'
 import type { ApplicationRecord } from '#web/resources/applications/application-input.ts'
 import { useUnknownServers } from './server-releases.ts'
@@ -28,7 +28,8 @@ export function Releases({ application }: { application: ApplicationRecord }) {
         )}
         {latest && latest.id !== live?.id && (
           <Fact label="Latest deploy">
-            <Link href={`/actions/${latest.id}`}>#{latest.id}</Link> <StatusBadge status={latest.status} />{' '}
+            <Link href={`/actions/${latest.id}`}>{runNumber(latest.id, deployKind(latest))}</Link>{' '}
+            <StatusBadge status={latest.status} />{' '}
             <span className="dimmed">
               <Age of={latest.created_at} />
             </span>
@@ -68,7 +69,7 @@ function Release({ deployment }: { deployment: Deployment }) {
       </Fact>
       <Fact label="From">{requested?.source_ref && `${requested.source_type} ${requested.source_ref}`}</Fact>
       <Fact label="Deployed">
-        <Link href={`/actions/${deployment.id}`}>#{deployment.id}</Link>{' '}
+        <Link href={`/actions/${deployment.id}`}>{runNumber(deployment.id, deployKind(deployment))}</Link>{' '}
         <span className="dimmed">
           <Age of={deployment.created_at} />
         </span>

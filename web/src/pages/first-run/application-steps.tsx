@@ -13,6 +13,7 @@ import {
   NEW_APPLICATION,
 } from '#web/resources/applications/application-input.ts'
 import { RepositoryFields } from '#web/resources/applications/repository-fields.tsx'
+import { TryHealth } from '#web/resources/applications/try-health.tsx'
 import { HealthCheckFields } from '#web/resources/pipelines/health-check-fields.tsx'
 import { healthField, healthSummary } from '#web/resources/pipelines/health-check-input.ts'
 import { useSearch } from '#web/shared/scope/scope.ts'
@@ -106,6 +107,7 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
       >
         <StepForm isReady reason={missing} next={() => go('build')}>
           <HealthCheckFields form={form} none="No check" />
+          <TryHealth values={form.values} scope={scope} serverIds={linked_resources} />
         </StepForm>
       </StepCard>
       <StepCard number={5} title={LATER_STEPS[3]} state={stateOf('build', step)}>

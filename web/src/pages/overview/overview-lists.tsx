@@ -3,7 +3,7 @@ import type { FailedNotification, Overview, OverviewRun } from '#web/base/api/ty
 import { SectionCard, StatusBadge } from '#web/base/ui/parts.tsx'
 import { kindOf } from '#web/base/ui/status.ts'
 import { Age, Duration } from '#web/base/ui/time.tsx'
-import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
+import { runTitle, useRunTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import classes from './overview.module.css'
 
 type OverviewRunsProps = {
@@ -80,8 +80,7 @@ export function FailedNotifications({ failed, count }: FailedNotificationsProps)
       <ul className={`plain-list ${classes.list}`}>
         {failed.map(({ hook_id, hook_name, action_id, last_request_id, last_error, failed_at }) => (
           <li key={last_request_id}>
-            <Link href={`/actions/${action_id}#notifications`}>Run #{action_id}</Link>{' '}
-            <Link href={`/hooks/outgoing/${hook_id}`}>{hook_name}</Link>
+            <NotifiedRun id={action_id} /> <Link href={`/hooks/outgoing/${hook_id}`}>{hook_name}</Link>
             <div className="dimmed wrap">
               {last_error} {failed_at && <Age of={failed_at} />}
             </div>
@@ -90,6 +89,10 @@ export function FailedNotifications({ failed, count }: FailedNotificationsProps)
       </ul>
     </SectionCard>
   )
+}
+
+function NotifiedRun({ id }: { id: number }) {
+  return <Link href={`/actions/${id}#notifications`}>{useRunTitle(id)}</Link>
 }
 
 /** Servers where it is not known what is live. */

@@ -62,14 +62,17 @@ function Sparkline({ runs }: { runs: Run[] }) {
             y={28 - height}
             height={height}
           >
-            <title>
-              #{run.id} {STATUSES[run.status]}
-            </title>
+            <title>{runText(run)}</title>
           </rect>
         )
       })}
     </svg>
   )
+}
+
+/** `#42 Completed (rollback)`. */
+function runText({ id, status, kind }: Run): string {
+  return `#${id} ${STATUSES[status]}${kind ? ` (${kind})` : ''}`
 }
 
 const MAX_MARKS = 10
@@ -104,9 +107,7 @@ function Marks({ runs }: { runs: Run[] }) {
       <title>{`Last ${plural(runs.length, 'run')}: ${failed} failed`}</title>
       {runs.map((run, index) => (
         <rect key={run.id} data-status={run.status} x={index * MARK} width={7} height={14} rx={1.5}>
-          <title>
-            #{run.id} {STATUSES[run.status]}
-          </title>
+          <title>{runText(run)}</title>
         </rect>
       ))}
     </svg>

@@ -8,9 +8,11 @@ export type Run = {
   /** Stopped by a person: says nothing about the pipeline. */
   isCanceled: boolean
   seconds: number | null
+  /** `rollback` or `redeploy`. */
+  kind?: string | undefined
 }
 
-type DatedRun = Run & { createdAt: string; kind: string | undefined }
+type DatedRun = Run & { createdAt: string }
 
 export function toRun(action: ActionListItem): DatedRun {
   const { id, status, status_reason_code: code, created_at: createdAt, started_at, completed_at } = action

@@ -1,5 +1,6 @@
 // The inputs of an application besides its repository.
 import { Checkbox, NativeSelect, NumberInput, Stack, Textarea, TextInput } from '@mantine/core'
+import type { ReactNode } from 'react'
 import type { RecordForm } from '#web/base/form/use-record-form.ts'
 import { MoreOptions } from '#web/base/ui/more-options.tsx'
 import { Dimmed } from '#web/base/ui/parts.tsx'
@@ -30,7 +31,7 @@ export function CommandFields({ form }: FieldsProps) {
   )
 }
 
-export function HealthFields({ form }: FieldsProps) {
+export function HealthFields({ form, children }: FieldsProps & { children?: ReactNode }) {
   const isSet = form.values.health_type !== ''
   return (
     <MoreOptions
@@ -38,6 +39,7 @@ export function HealthFields({ form }: FieldsProps) {
       isOpen={isSet || Object.keys(HEALTH_LABELS).some((name) => form.errors[name])}
     >
       <HealthCheckFields form={form} none="No check" />
+      {children}
     </MoreOptions>
   )
 }

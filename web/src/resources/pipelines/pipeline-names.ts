@@ -1,7 +1,7 @@
 import { keepPreviousData } from '@tanstack/react-query'
 import { queryKeys, useGet } from '#web/base/api/queries.ts'
 import type { NameEntry } from '#web/base/api/types.ts'
-import { deployKind } from '#web/base/ui/status.ts'
+import { deployKind, runNumber } from '#web/base/ui/status.ts'
 
 const NO_NAMES: ReadonlyMap<number, string> = new Map()
 /** What the API takes at once. */
@@ -29,7 +29,7 @@ function namesById(entries: NameEntry[]): ReadonlyMap<number, string> {
 
 /** `Deploy shop #42 (rollback)`; `Run #42` where the name of its pipeline is not known. */
 export function runTitle(pipelineName: string | undefined, id: number, kind?: string): string {
-  return `${pipelineName ?? 'Run'} #${id}${kind ? ` (${kind})` : ''}`
+  return `${pipelineName ?? 'Run'} ${runNumber(id, kind)}`
 }
 
 /** For a run of which only the id is known. */

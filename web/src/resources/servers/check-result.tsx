@@ -126,12 +126,19 @@ export function CheckResult({ check, isSsh, rootDirectory }: CheckResultProps) {
           Tested <Age of={check.checked_at} />
         </Text>
       </Text>
-      <ul className={`plain-list ${classes.checks}`}>
-        {checkItems(check, isSsh, rootDirectory).map((item) => (
-          <Check key={item.text} {...item} />
-        ))}
-      </ul>
+      <CheckList items={checkItems(check, isSsh, rootDirectory)} />
     </Stack>
+  )
+}
+
+/** What was found, each with its sign. */
+export function CheckList({ items }: { items: CheckItem[] }) {
+  return (
+    <ul className={`plain-list ${classes.checks}`}>
+      {items.map((item) => (
+        <Check key={item.text} {...item} />
+      ))}
+    </ul>
   )
 }
 

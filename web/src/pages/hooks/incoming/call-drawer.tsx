@@ -9,6 +9,7 @@ import { formatDateTime } from '#web/base/ui/format.ts'
 import { notify } from '#web/base/ui/notify.ts'
 import { Loaded } from '#web/base/ui/page.tsx'
 import { Dimmed, StatusBadge } from '#web/base/ui/parts.tsx'
+import { kindOf, runNumber } from '#web/base/ui/status.ts'
 import { RequestDrawer } from '#web/resources/hooks/request-drawer.tsx'
 import classes from './call-drawer.module.css'
 import { withHeaderCondition } from './from-pick.ts'
@@ -53,7 +54,9 @@ function Call({ call, hook, form, scope }: CallProps) {
             <StatusBadge status={verdictStatus(call.outcome)} label={verdict} />
             {reason && <span>{capitalized(reason)}</span>}
             {call.action_id !== null && (
-              <Link href={`/actions/${call.action_id}`}>Run #{call.action_id}</Link>
+              <Link href={`/actions/${call.action_id}`}>
+                Run {runNumber(call.action_id, kindOf(call.deployment_type))}
+              </Link>
             )}
           </Group>
           {call.signature_problem && (

@@ -7,6 +7,7 @@ import type { Hook, HookRequestRecord } from '#web/base/api/types.ts'
 import { capitalized } from '#web/base/ui/field-errors.ts'
 import { EmptyState, Loaded } from '#web/base/ui/page.tsx'
 import { Dimmed, Section, StatusBadge } from '#web/base/ui/parts.tsx'
+import { kindOf, runNumber } from '#web/base/ui/status.ts'
 import { type Column, Pager, RowTable } from '#web/base/ui/table.tsx'
 import { Age } from '#web/base/ui/time.tsx'
 import { healthSummary } from '#web/resources/hooks/hook-health.ts'
@@ -99,5 +100,10 @@ const COLUMNS: Column<HookRequestRecord>[] = [
       </>
     ),
   ],
-  ['Run', undefined, ({ action_id: id }) => (id === null ? '–' : <Link href={`/actions/${id}`}>#{id}</Link>)],
+  [
+    'Run',
+    undefined,
+    ({ action_id: id, deployment_type: type }) =>
+      id === null ? '–' : <Link href={`/actions/${id}`}>{runNumber(id, kindOf(type))}</Link>,
+  ],
 ]

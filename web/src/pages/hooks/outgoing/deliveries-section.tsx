@@ -9,7 +9,7 @@ import type { PermissionScope } from '#web/base/session/permissions.ts'
 import { GuardedButton } from '#web/base/ui/controls.tsx'
 import { EmptyState, Loaded } from '#web/base/ui/page.tsx'
 import { Dimmed, Section } from '#web/base/ui/parts.tsx'
-import { outcomeLabel } from '#web/base/ui/status.ts'
+import { kindOf, outcomeLabel } from '#web/base/ui/status.ts'
 import { DataTable, Pager } from '#web/base/ui/table.tsx'
 import { Age, NextAttempt } from '#web/base/ui/time.tsx'
 import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
@@ -90,7 +90,7 @@ export function DeliveriesSection({ hook, scope }: DeliveriesSectionProps) {
                   scope={scope}
                   close={() => update({ delivery: undefined })}
                 >
-                  <RunLink hook={hook} actionId={delivery.last.action_id} />
+                  <RunLink hook={hook} request={delivery.last} />
                 </DeliveryDrawer>
               )}
             </>
@@ -136,7 +136,7 @@ function DeliveryRow({ delivery, hook, open }: { delivery: Delivery; hook: Hook;
         <DeliveryBadge state={state} />
       </Table.Td>
       <Table.Td>
-        <RunLink hook={hook} actionId={last.action_id} />
+        <RunLink hook={hook} request={last} />
       </Table.Td>
       <Table.Td className="numeric">{last.attempt ?? delivery.attempts}</Table.Td>
       <Table.Td>
@@ -155,9 +155,10 @@ function DeliveryRow({ delivery, hook, open }: { delivery: Delivery; hook: Hook;
 }
 
 /** A hook of a whole resource reports runs of several pipelines. */
-function RunLink({ hook, actionId }: { hook: Hook; actionId: number | null }) {
+function RunLink({ hook, request }: { hook: Hook; request: Delivery['last'] }) {
   const pipeline = usePipeline(hook.pipeline_id).data
+  const { action_id: actionId, deployment_type: type } = request
   if (actionId === null) return <span aria-hidden="true">–</span>
   const name = hook.trigger_when.scope === 'resource' ? undefined : pipeline?.name
-  return <Link href={`/actions/${actionId}`}>{runTitle(name, actionId)}</Link>
+  return <Link href={`/actions/${actionId}`}>{runTitle(name, actionId, kindOf(type))}</Link>
 }

@@ -1,4 +1,4 @@
-/** How many inspections run at once. Each takes a connection, a process and some disk. */
+/** How much of something expensive runs at the same time: in this process, and for one user. */
 export function createSlots(limits: { perProcess: number; perUser: number }) {
   const byUser = new Map<number, number>()
   let taken = 0
