@@ -131,7 +131,7 @@ test('hook create asks for the pipeline, the fields and a credential that fits',
   const status = await typed(t, ['hook', 'create', 'deploy', '--to', 'github-status', '--name', 'Plain'], {
     env,
   })
-  await status.sees('Context:')
+  await status.sees('Name of the status:')
   status.press('enter')
   assert.equal(await status.ended, 0, status.history())
   const plain = await shell.gantry(['hooks', 'show', 'plain', '--json'], { env })

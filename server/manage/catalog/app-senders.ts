@@ -4,7 +4,7 @@ import type { Sender } from './schemas.ts'
 export const APP_SENDERS: readonly Sender[] = [
   sender('shopify', 'Shopify', {
     description:
-      "Starts the pipeline when something changes in a shop. One secret signs all webhooks of a shop; webhooks that an app subscribes to are signed with the app's client secret.",
+      "Starts the pipeline when something changes in a shop. All webhooks of a shop have the same secret. For webhooks of an app, enter the app's client secret.",
     events: ['Product update'],
     instructions: steps(
       'Open Settings → Notifications → Webhooks → Create webhook.',
@@ -12,14 +12,14 @@ export const APP_SENDERS: readonly Sender[] = [
       'URL: <url>',
       'Copy the secret that the page shows.',
     ),
-    fields: [secret('The secret at the bottom of the page Webhooks.', 'the secret that Shopify shows')],
+    fields: [secret('The secret at the bottom of the Webhooks page.', 'the secret that Shopify shows')],
     hook: {
       ...signedByOwn('X-Shopify-Hmac-SHA256'),
       settings: { variables: [text('product', 'id'), text('tags', 'tags', false)] },
     },
   }),
   sender('sentry', 'Sentry', {
-    description: 'Starts the pipeline when an alert rule is triggered.',
+    description: 'Starts the pipeline when an alert rule fires.',
     events: ['Alert Rule Action'],
     instructions: steps(
       'Open Settings → Developer Settings → New internal integration.',
@@ -40,7 +40,7 @@ export const APP_SENDERS: readonly Sender[] = [
     },
   }),
   sender('linear', 'Linear', {
-    description: 'Starts the pipeline when an issue reaches a state.',
+    description: 'Starts the pipeline when an issue moves to a state that you choose.',
     events: ['Issues'],
     instructions: steps(
       'Open Settings → API → Webhooks → New webhook.',
@@ -49,7 +49,7 @@ export const APP_SENDERS: readonly Sender[] = [
       'Copy the signing secret.',
     ),
     fields: [
-      suggested('state', 'State', 'The state of an issue that starts the pipeline.', 'Ready to ship'),
+      suggested('state', 'State', 'Issues that move to this state start the pipeline.', 'Ready to ship'),
       secret('The signing secret of the webhook.', 'the signing secret that Linear shows'),
     ],
     hook: {
@@ -59,7 +59,7 @@ export const APP_SENDERS: readonly Sender[] = [
     },
   }),
   sender('grafana', 'Grafana', {
-    description: 'Starts the pipeline when alerts fire. Needs version 12 or newer.',
+    description: 'Starts the pipeline when alerts fire. Needs Grafana 12 or newer.',
     instructions: steps(
       'Open Alerting → Contact points → Add contact point → Webhook.',
       'URL: <url>',
@@ -82,7 +82,8 @@ export const APP_SENDERS: readonly Sender[] = [
     },
   }),
   sender('stripe', 'Stripe', {
-    description: 'Starts the pipeline when a checkout is completed, or at another event.',
+    description:
+      'Starts the pipeline when a customer completes a checkout, or at another event that you choose.',
     events: ['<event>'],
     instructions: steps(
       'Open Developers → Webhooks → Add endpoint.',
@@ -113,7 +114,7 @@ export const APP_SENDERS: readonly Sender[] = [
   }),
   sender('slack', 'Slack', {
     description:
-      'Starts the pipeline with a button or a shortcut of your app. (Slash commands do not send JSON, and the Events API expects a response to a challenge first: neither can call a hook directly.)',
+      'Starts the pipeline with a button or a shortcut of your Slack app. Slash commands and the Events API cannot call a hook.',
     instructions: steps(
       'Open api.slack.com/apps → the app.',
       'Interactivity & Shortcuts → Request URL: <url>',
@@ -144,7 +145,7 @@ export const APP_SENDERS: readonly Sender[] = [
   }),
   sender('docker_hub', 'Docker Hub', {
     description:
-      'Starts the pipeline when an image is pushed. Docker Hub does not sign its calls: the URL is the only key, so keep it secret.',
+      'Starts the pipeline when an image is pushed. Docker Hub does not sign its calls: everyone who knows the URL can start the pipeline, so keep it secret.',
     instructions: steps(
       'Open the repository → Webhooks.',
       'New webhook: enter a name, and as webhook URL <url>',

@@ -11,14 +11,14 @@ const push = {
 type GitParts = Partial<SenderParts> & Pick<SenderParts, 'instructions' | 'hook'>
 
 function gitSender(code: string, name: string, parts: GitParts) {
-  const description = 'Deploys the commit of every push to a branch.'
+  const description = 'Deploys every push to a branch.'
   return sender(code, name, { description, events: ['push'], fields: [branch], ...parts })
 }
 
 export const GIT_SENDERS: readonly Sender[] = [
   gitSender('github', 'GitHub', {
     description:
-      'Deploys the commit of every push to a branch. GitHub sends a ping right away; it is acknowledged and starts nothing.',
+      'Deploys every push to a branch. GitHub first sends a ping to test the URL: Gantry answers it and starts nothing.',
     instructions: steps(
       'Open the repository → Settings → Webhooks → Add webhook.',
       'Payload URL: <url>',
@@ -32,7 +32,7 @@ export const GIT_SENDERS: readonly Sender[] = [
     instructions: steps(
       'Open the repository → Settings → Webhooks → Add webhook → Gitea.',
       'Target URL: <url>',
-      'HTTP method: POST; content type: application/json (with a form, Gitea signs something other than what it sends)',
+      'HTTP method: POST; content type: application/json (the other one cannot be verified)',
       'Secret: <secret>',
       'Trigger on: push events.',
     ),
@@ -53,8 +53,7 @@ export const GIT_SENDERS: readonly Sender[] = [
     },
   }),
   gitSender('bitbucket', 'Bitbucket', {
-    description:
-      "Deploys the commit of every push to a branch. The header has the name of GitHub's old one, but the algorithm is SHA-256.",
+    description: 'Deploys every push to a branch.',
     events: ['repo:push'],
     instructions: steps(
       'Open the repository settings → Webhooks → Add webhook.',
@@ -75,7 +74,7 @@ export const GIT_SENDERS: readonly Sender[] = [
   }),
   gitSender('gitlab', 'GitLab', {
     description:
-      'Deploys the commit of every push to a branch. The token authenticates the sender but does not sign the payload: use https. If your GitLab offers a signing token, use Standard Webhooks instead.',
+      'Deploys every push to a branch. GitLab sends the secret token with each call and does not sign it, so use an https URL. If your GitLab offers a signing token, use Standard Webhooks instead.',
     events: ['Push events'],
     instructions: steps(
       'Open the project → Settings → Webhooks → Add new webhook.',

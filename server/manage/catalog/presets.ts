@@ -6,8 +6,8 @@ import type { CatalogField, Receiver } from './schemas.ts'
 
 const option: (name: (typeof OPTIONS)[PresetKind][number], ...rest: FieldParts) => CatalogField = field
 
-const CONTEXT = 'The name of the status; without one, gantry/<environment>/<pipeline>.'
-const context = option('context', 'Context', CONTEXT, { example: 'deploy/production' })
+const CONTEXT = 'The name that the status has on the commit. Left empty: gantry/<environment>/<pipeline>.'
+const context = option('context', 'Name of the status', CONTEXT, { example: 'deploy/production' })
 
 type Parts = Pick<Receiver, 'name' | 'description' | 'instructions' | 'fields'> & { hookName: string }
 
@@ -26,10 +26,10 @@ export const GITHUB_STATUS = preset('github_status', {
   name: 'GitHub',
   hookName: 'GitHub status',
   description:
-    'Sets the commit status: queued and in-progress become pending, completed becomes success, failed becomes failure if a step failed and error otherwise, and skipped becomes error.',
+    'Shows each run as a status on its commit and in pull requests: pending while it waits and runs, then success or failure. A run that was canceled, skipped or could not run shows as error.',
   instructions: steps(
-    'Create a token that may write commit statuses (fine-grained: Commit statuses, read and write; classic: repo:status).',
-    "Make it the token of the application's credential, or of a dedicated credential.",
+    'At GitHub, create a token that may write commit statuses (fine-grained: Commit statuses, read and write; classic: repo:status).',
+    'Add it to Gantry as a credential, or use the credential of the application if its token may do that.',
   ),
   fields: [context],
 })
@@ -38,19 +38,24 @@ export const GITHUB_DEPLOYMENT = preset('github_deployment', {
   name: 'GitHub Deployments',
   hookName: 'GitHub deployment',
   description:
-    'Creates a deployment per run and sets its status: queued, in_progress, success, failure if a step failed and error otherwise, inactive for skipped runs. A success makes the earlier deployments of the environment inactive, unless GitHub treats it as production.',
+    'Shows each run as a deployment, on the Deployments page of the repository and in pull requests: queued, in progress, then success or failure. A skipped run shows as inactive. When a run succeeds, GitHub marks the earlier deployments of the environment as inactive, unless it treats the environment as production.',
   instructions: steps(
-    'Create a token that may write deployments (fine-grained: Deployments, read and write; classic: repo_deployment).',
-    "Make it the token of the application's credential, or of a dedicated credential.",
+    'At GitHub, create a token that may write deployments (fine-grained: Deployments, read and write; classic: repo_deployment).',
+    'Add it to Gantry as a credential, or use the credential of the application if its token may do that.',
   ),
   fields: [
-    option('environment', 'Environment at GitHub', 'Without one, the name of the environment.', {
-      example: 'production',
-    }),
+    option(
+      'environment',
+      'Environment at GitHub',
+      'The environment that GitHub shows. Left empty: the name of the environment in Gantry.',
+      {
+        example: 'production',
+      },
+    ),
     option(
       'environment_url',
       'URL of the application',
-      'Where the deployed application can be opened; GitHub shows it as a button.',
+      'Where people open the application. GitHub shows a button for it.',
       { example: 'https://shop.example.com' },
     ),
   ],
@@ -60,17 +65,17 @@ export const GITLAB_STATUS = preset('gitlab_status', {
   name: 'GitLab',
   hookName: 'GitLab status',
   description:
-    'Sets the commit status: queued becomes pending, in-progress becomes running, completed becomes success and failed stays failed; canceled and skipped runs become canceled.',
+    'Shows each run as a status on its commit and in merge requests: pending, running, then success or failed. Canceled and skipped runs show as canceled.',
   instructions: steps(
-    'Create a token with the api scope and at least the Developer role.',
-    "Make it the token of the application's credential, or of a dedicated credential. For a self-managed GitLab, set its URL there.",
+    'At GitLab, create a token with the scope api and at least the role Developer.',
+    'Add it to Gantry as a credential, or use the credential of the application if its token may do that. If you run GitLab yourself, set its URL there.',
   ),
   fields: [
     context,
     option(
       'project',
       'Project',
-      "The path or numeric id of the project; without one, that of the application's repository.",
+      "The path or the number of the project. Left empty: the project of the application's repository.",
       { example: 'acme/shop' },
     ),
   ],
@@ -79,10 +84,11 @@ export const GITLAB_STATUS = preset('gitlab_status', {
 export const GITEA_STATUS = preset('gitea_status', {
   name: 'Gitea and Forgejo',
   hookName: 'Gitea status',
-  description: "Sets the commit status, with GitHub's states: pending, success, failure, error.",
+  description:
+    'Shows each run as a status on its commit and in pull requests: pending while it waits and runs, then success or failure. A run that was canceled, skipped or could not run shows as error.',
   instructions: steps(
-    'Create a token with write:repository.',
-    "Make it the token of the application's credential, or of a dedicated credential, with the URL of the service.",
+    'At Gitea or Forgejo, create a token with the permission write:repository.',
+    'Add it to Gantry as a credential, with the URL of the service, or use the credential of the application if its token may do that.',
   ),
   fields: [context],
 })
@@ -91,14 +97,14 @@ export const SLACK_MESSAGE = preset('slack_message', {
   name: 'Slack',
   hookName: 'Slack',
   description:
-    'Posts one message per run to a channel and updates it until the run ends: who, what, duration, link, and a color for the result. Texts of others cannot mention anyone.',
+    'Posts one message for each run to a channel, and updates it until the run ends. It says what was deployed, who started it and how long it took, and links to the run. Names and commit messages in it cannot mention anyone.',
   instructions: steps(
-    'Open api.slack.com/apps → Create New App → OAuth & Permissions, and add the bot scope chat:write.',
-    'Install the app, and add a credential of Slack with its bot token (xoxb-…).',
-    'Invite the app to the channel: /invite @app.',
+    'Open api.slack.com/apps → Create New App → OAuth & Permissions, and add chat:write to the bot token scopes.',
+    'Install the app to your workspace, copy its bot token (xoxb-…), and add it to Gantry as a credential.',
+    'In the channel, type /invite and the name of the app.',
   ),
   fields: [
-    option('channel', 'Channel', 'The name or the id of the channel.', {
+    option('channel', 'Channel', 'The name or the ID of the channel.', {
       required: true,
       example: '#deploys',
     }),
@@ -109,17 +115,17 @@ export const DISCORD_MESSAGE = preset('discord_message', {
   name: 'Discord',
   hookName: 'Discord',
   description:
-    'Posts one message per run to a channel and edits it until the run ends: who, what, duration, link, and a color for the result. Texts of others cannot mention anyone.',
+    'Posts one message for each run to a channel, and updates it until the run ends. It says what was deployed, who started it and how long it took, and links to the run. Names and commit messages in it cannot mention anyone.',
   instructions: steps(
     'Open discord.com/developers → New Application → Bot, and copy its token.',
     'Add the bot to the server, with the permissions View Channel, Send Messages and Embed Links.',
-    'Add a credential of Discord with the token.',
+    'Add the token to Gantry as a credential.',
   ),
   fields: [
     option(
       'channel',
       'Channel',
-      'The numeric id of the channel: with developer mode on, right-click it → Copy Channel ID.',
+      'The ID of the channel, a long number: in Discord, turn on developer mode, right-click the channel and choose Copy Channel ID.',
       { required: true, example: '1234567890123456789' },
     ),
   ],

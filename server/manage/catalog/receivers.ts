@@ -29,7 +29,8 @@ const NO_CREDENTIAL = { uses_access_token: false, credential_provider: null }
 
 /** The URL is the key to the channel. */
 const channelUrl = (example: string) => {
-  const description = 'The URL that the service shows. It is a key: only users with hook:edit see it later.'
+  const description =
+    'The URL that the service shows. Everyone who has it can post there, so only people who may edit hooks see it later.'
   return field('webhook_url', 'Webhook URL', description, { required: true, example, hidden: true })
 }
 
@@ -63,11 +64,12 @@ export const RECEIVERS: readonly Receiver[] = [
     code: 'bitbucket_status',
     name: 'Bitbucket',
     description:
-      'Sets the build status: queued and in-progress become INPROGRESS, completed becomes SUCCESSFUL, failed becomes FAILED; canceled and skipped runs become STOPPED. A status with the same key replaces the previous one.',
+      'Shows each run as a build on its commit and in pull requests: in progress, then successful or failed. Canceled and skipped runs show as stopped. The newest run of a pipeline replaces the one before.',
     uses_access_token: true,
     credential_provider: null,
     instructions: steps(
-      "Give the application's credential an access token of the repository, the project or the workspace.",
+      'At Bitbucket, create an access token for the repository, the project or the workspace.',
+      'Enter it in the credential of the application.',
     ),
     fields: [],
     hook: {
@@ -92,7 +94,7 @@ export const RECEIVERS: readonly Receiver[] = [
   DISCORD_MESSAGE,
   channel('slack_webhook', 'Slack webhook', {
     description:
-      'Without a credential: posts a message for each in-progress, completed and failed run; remove action.started to get final statuses only. The commit message is in a plain_text element, where Slack ignores markup, so it cannot mention the whole channel.',
+      'Posts a message when a run starts, completes or fails; it needs no credential. Remove the event action.started to hear only how runs end. The commit message is sent as plain text, so it cannot mention anyone.',
     instructions: steps(
       'Open api.slack.com/apps → the app → Incoming Webhooks → Add New Webhook.',
       'Select the channel, and copy the webhook URL.',
@@ -112,7 +114,7 @@ export const RECEIVERS: readonly Receiver[] = [
   }),
   channel('discord_webhook', 'Discord webhook', {
     description:
-      'Without a credential: posts a message for each in-progress, completed and failed run. The empty list parse keeps the text from mentioning anyone.',
+      'Posts a message when a run starts, completes or fails; it needs no credential. The message cannot mention anyone.',
     instructions: steps(
       'Open the channel → Edit → Integrations → Webhooks → New Webhook.',
       'Copy the webhook URL.',
@@ -127,7 +129,7 @@ export const RECEIVERS: readonly Receiver[] = [
   }),
   channel('teams_message', 'Microsoft Teams', {
     description:
-      'Posts completed and failed runs to a channel. A TextRun shows its text without interpreting markup.',
+      'Posts a message to a channel when a run completes or fails. The commit message is shown as plain text.',
     instructions: steps(
       'Open the channel → Workflows → "Post to a channel when a webhook request is received".',
       'Copy the URL that it shows.',
@@ -139,7 +141,7 @@ export const RECEIVERS: readonly Receiver[] = [
   }),
   channel('mattermost_message', 'Mattermost', {
     description:
-      'Posts in-progress, completed and failed runs to a channel. In the commit message @ and < are replaced by their fullwidth forms, so it cannot mention anyone.',
+      'Posts a message to a channel when a run starts, completes or fails. In the commit message, @ and < are replaced by look-alikes, so it cannot mention anyone.',
     instructions: steps(
       'Open the product menu → Integrations → Incoming Webhooks → Add Incoming Webhook.',
       'Select the channel, save, and copy the URL.',
@@ -154,14 +156,14 @@ export const RECEIVERS: readonly Receiver[] = [
     code: 'generic',
     name: 'Your own receiver',
     description:
-      'Without a custom body, the hook sends the event itself: {"event": {…}, "action": {…}}, the action as GET /actions/{id} returns it. It reports every status change, starting with the creation: queued, in-progress, and completed, failed or skipped, with waiting in between if necessary.',
+      'Sends a request to your own service at every change of a run: when it is created, queued or waiting, when it starts, and when it completes, fails or is skipped. The body is {"event": {…}, "action": {…}}, with the action as GET /actions/{id} returns it, unless you write another one.',
     ...NO_CREDENTIAL,
     instructions: steps(
-      'Pass the secret <secret> to the receiver in its environment.',
-      'Verify every request with a library for Standard Webhooks, or as the guide to receivers shows.',
+      'Give your service the secret <secret>, for example as an environment variable.',
+      'Let it verify every request, with a library for Standard Webhooks or as the guide to receivers shows.',
     ),
     fields: [
-      field('receiver_url', 'URL of the receiver', 'Where the receiver listens.', {
+      field('receiver_url', 'URL of the receiver', 'Where your service takes requests.', {
         required: true,
         example: 'https://deploys.example.com/gantry',
       }),
