@@ -6,6 +6,7 @@ import {
   type ButtonProps,
   Menu,
   type MenuItemProps,
+  type MenuProps,
   Tooltip,
   VisuallyHidden,
 } from '@mantine/core'
@@ -13,6 +14,7 @@ import { Ellipsis, type LucideIcon, Plus, Trash2 } from 'lucide-react'
 import { type ReactNode, useId } from 'react'
 import { type PermissionScope, usePermission } from '#web/base/session/permissions.ts'
 import { ICON } from './icon.ts'
+import { focusMenuButton } from './use-return-focus.ts'
 
 type Control = { icon?: LucideIcon; onClick(): void; children: ReactNode }
 type Guard = Control & { permission: string; scope: PermissionScope | undefined }
@@ -80,6 +82,19 @@ export function RemoveMenuItem({ children = 'Remove', ...guard }: RemoveMenuItem
   )
 }
 
+/** A menu whose items may open dialogs. */
+export function ActionMenu(props: MenuProps) {
+  return (
+    <Menu
+      position="bottom-end"
+      transitionProps={{ duration: 0 }}
+      returnFocus={false}
+      onClose={focusMenuButton}
+      {...props}
+    />
+  )
+}
+
 type MoreMenuProps = {
   /** Where a page has several: "More actions for web-1". */
   label?: string
@@ -91,7 +106,7 @@ type MoreMenuProps = {
 /** What is done less often. */
 export function MoreMenu({ label = 'More actions', isSmall = false, children }: MoreMenuProps) {
   return (
-    <Menu position="bottom-end" transitionProps={{ duration: 0 }}>
+    <ActionMenu>
       <Menu.Target>
         <ActionIcon
           variant={isSmall ? 'subtle' : 'default'}
@@ -103,7 +118,7 @@ export function MoreMenu({ label = 'More actions', isSmall = false, children }: 
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>{children}</Menu.Dropdown>
-    </Menu>
+    </ActionMenu>
   )
 }
 

@@ -12,6 +12,16 @@ export function useReturnFocus(): void {
   )
 }
 
+/**
+ * For a menu that closes: its button has the focus at once, before what an item opens takes it. Mantine moves it with a
+ * timer, which on a busy machine fires after a dialog was opened.
+ */
+export function focusMenuButton(): void {
+  const opener = findOpener()
+  if (opener instanceof HTMLElement && opener !== document.activeElement)
+    opener.focus({ preventScroll: true })
+}
+
 /** What has the focus or, since a menu closes, the button that opened it. */
 function findOpener(): Element | null {
   const focused = document.activeElement

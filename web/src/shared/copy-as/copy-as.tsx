@@ -4,7 +4,7 @@ import { ChevronDown, Copy, FileCode, Globe, Terminal } from 'lucide-react'
 import { useState } from 'react'
 import type { Api } from '#web/base/api/api.ts'
 import { useApi } from '#web/base/api/queries.ts'
-import { GuardedMenuItem } from '#web/base/ui/controls.tsx'
+import { ActionMenu, GuardedMenuItem } from '#web/base/ui/controls.tsx'
 import { Dialog } from '#web/base/ui/dialog.tsx'
 import { notify } from '#web/base/ui/notify.ts'
 import { type CurlRequest, curlCommand } from './curl.ts'
@@ -32,7 +32,7 @@ export function CopyAs(props: CopyAsProps) {
   const curl = () => curlCommand({ base: window.location.origin, ...(props.curl ?? defaultCurl(resource!)) })
   return (
     <>
-      <Menu position="bottom-end" width={220}>
+      <ActionMenu width={220}>
         <Menu.Target>
           {props.isCompact ? (
             <ActionIcon variant="subtle" color="gray" aria-label={`Copy ${resource?.name ?? 'it'} as`}>
@@ -73,7 +73,7 @@ export function CopyAs(props: CopyAsProps) {
             curl command
           </Menu.Item>
         </Menu.Dropdown>
-      </Menu>
+      </ActionMenu>
       {shown && <TextDialog {...shown} close={() => setShown(undefined)} />}
     </>
   )
