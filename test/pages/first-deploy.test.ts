@@ -70,7 +70,13 @@ it('a new user gets from an empty installation to a deployed push in the browser
   await page.getByText(/^Host key SHA256:.*, pinned$/).waitFor()
   await press('Continue')
 
+  await page.getByLabel('Health check', { exact: true }).selectOption('TCP connection')
+  await enter('Port', String(sshd.port))
+  await press('Try it now')
+  await page.getByText(/: Port \d+ is open\. It took \d+ ms\.$/).waitFor()
+  await looksRight(page, 'a health check that was tried')
   await page.getByLabel('Health check', { exact: true }).selectOption('Command')
+  await page.getByText('you can try it after the first deploy').waitFor()
   await enter('Check command', 'test -f index.html')
   await press('Continue')
 

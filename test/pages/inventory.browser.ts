@@ -1,6 +1,9 @@
 // Servers, applications and variables in a real browser, with a real sshd.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { appendFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type Sshd, startSshd } from '#test/support/sshd.ts'
@@ -133,6 +136,8 @@ describe('servers, applications and variables', () => {
     await page.getByRole('link', { name: 'hello-gantry', exact: true }).click()
     await page.getByLabel('Server to link').selectOption('web-1')
     await page.getByRole('button', { name: 'Link server' }).click()
+    await page.getByRole('button', { name: 'Unlink web-1' }).waitFor()
+    await tryHealth(page)
     await page.getByRole('button', { name: 'Unlink web-1' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
     await page.getByRole('button', { name: 'Unlink web-1' }).waitFor({ state: 'detached' })
@@ -163,6 +168,35 @@ describe('servers, applications and variables', () => {
     assert.deepEqual(errors, [])
     await close()
   })
+
+  /** A health check that is not saved, on both servers, by keyboard and by mouse. */
+  async function tryHealth(page: Page): Promise<void> {
+    const site = createServer((_, response) => response.writeHead(503).end('the database is away'))
+    site.listen(0, '127.0.0.1')
+    await once(site, 'listening')
+    const { port } = site.address() as AddressInfo
+    await page.getByRole('button', { name: 'Edit' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('Health check', { exact: true }).first().click()
+    await dialog.getByLabel('Health check', { exact: true }).selectOption('HTTP request')
+    await dialog.getByLabel('URL', { exact: true }).fill('example.com')
+    await dialog.getByRole('button', { name: 'Try it now' }).press('Enter')
+    await dialog.getByText('URL must be an http or https URL').waitFor()
+    await dialog.getByLabel('URL', { exact: true }).fill(`http://127.0.0.1:${port}/`)
+    assert.equal(await dialog.getByText('URL must be').count(), 0, 'the error is gone')
+    await dialog.getByLabel('Try it on').selectOption('web-1')
+    await dialog.getByRole('button', { name: 'Try it now' }).press('Enter')
+    await dialog.getByText(/^Not healthy on web-1: HTTP 503 in \d+ ms\.$/).waitFor()
+    assert.equal(await dialog.getByRole('region', { name: 'Response' }).innerText(), 'the database is away')
+    await looksRight(page, 'a health check that failed')
+    await dialog.getByLabel('Expected status').fill('503')
+    await dialog.getByLabel('Try it on').selectOption('This machine')
+    await dialog.getByRole('button', { name: 'Try it now' }).click()
+    await dialog.getByText(/^Healthy on This machine: HTTP 503/).waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Discard changes' }).click()
+    site.close()
+  }
 
   it('variables are edited in place, pasted from a file, and removed; errors stand at their row', async () => {
     const { page, errors, close } = await openPage(world, '/app/applications/1')

@@ -30,6 +30,11 @@ describe('labels of runs', () => {
 
   it('name rollbacks in every list', async () => {
     await world.deploy()
+    const { body: hook } = await world.api('POST', '/pipelines/1/hooks/outgoing', {
+      name: 'Closed receiver',
+      target_url: 'http://127.0.0.1:9/notify',
+      trigger_when: { events: ['action.completed'] },
+    })
     const { status, body } = await world.api('POST', '/pipelines/1/actions', { type: 'rollback' })
     assert.equal(status, 201, JSON.stringify(body))
     rollback = body.id
@@ -40,10 +45,12 @@ describe('labels of runs', () => {
     const row = page.locator(`[data-action="${rollback}"]`)
     await row.getByText(/^Rollback · Hello Gantry/).waitFor()
     const title = `Deploy Hello Gantry #${rollback} (rollback)`
-    for (const path of ['/app/applications/1', '/app/servers/1']) {
+    for (const path of ['/app/applications/1', '/app/servers/1', `/app/hooks/outgoing/${hook.id}`]) {
       await goTo(page, path)
-      await page.getByRole('link', { name: title }).waitFor()
+      await page.getByRole('link', { name: title }).first().waitFor()
     }
+    await goTo(page, '/app/applications/1')
+    await page.getByRole('link', { name: `#${rollback} (rollback)`, exact: true }).waitFor()
     for (const path of ['/app/applications', '/app/servers', '/app/pipelines']) {
       await goTo(page, path)
       await page.getByText('(rollback)').first().waitFor()

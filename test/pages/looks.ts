@@ -16,12 +16,26 @@ export async function looksRight(page: Page, state: string, width = 1200): Promi
   await page.setViewportSize({ width, height: 800 })
   await isAccessible(page, `${state}, light`)
   await page.emulateMedia({ colorScheme: 'dark' })
-  await page.setViewportSize({ width: 360, height: 740 })
+  await page.setViewportSize(NARROW)
   await isAccessible(page, `${state}, dark`)
   assert.equal(await page.locator('style').count(), 0, `${state} has a style element`)
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize({ width, height: 800 })
 }
+
+/** The other two ways as well: dark and wide, light and narrow. */
+export async function looksRightInEveryWay(page: Page, state: string): Promise<void> {
+  await looksRight(page, state, WIDE)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await isAccessible(page, `${state}, dark and wide`)
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize(NARROW)
+  await isAccessible(page, `${state}, light and narrow`)
+  await page.setViewportSize({ width: WIDE, height: 800 })
+}
+
+const WIDE = 1440
+const NARROW = { width: 390, height: 740 }
 
 /** As it is shown now. */
 export async function isAccessible(page: Page, state: string): Promise<void> {

@@ -283,6 +283,17 @@ describe('outgoing hooks', () => {
     await fields.waitFor({ state: 'detached' })
   }
 
+  /** As the service would show it: a colored bar, what happened, and the facts. */
+  async function showsMessage(page: Page): Promise<void> {
+    const message = page.getByRole('region', { name: 'Message' })
+    await message.getByText(/^\S+ .*, Development: /).waitFor()
+    for (const label of ['Pipeline', 'Started by', 'Commit', 'Duration'])
+      await message.getByText(label, { exact: true }).waitFor()
+    await message.getByText('Two steps', { exact: true }).waitFor()
+    assert.match((await message.locator('rect').getAttribute('fill'))!, /^#[0-9a-f]{6}$/)
+    await looksRight(page, 'a chat message')
+  }
+
   async function sendTest(page: Page): Promise<void> {
     await page.getByRole('button', { name: 'Send test' }).click()
     await page.getByText('The receiver accepted it').waitFor()
@@ -331,6 +342,7 @@ describe('outgoing hooks', () => {
     await channel.fill('#deploys')
     await page.getByRole('button', { name: 'Create hook' }).click()
     await page.getByRole('heading', { name: 'Slack preset', level: 1 }).waitFor()
+    await showsMessage(page)
     await sendTest(page)
     assert.deepEqual(
       slack.messages.map((message) => message.channel),

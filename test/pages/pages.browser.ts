@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { ADMIN } from '#test/support/process.ts'
 import { until } from '#test/support/until.ts'
 import { findViolations } from './axe.ts'
-import { looksRight } from './looks.ts'
+import { looksRightInEveryWay } from './looks.ts'
 import { testRunPage } from './run-page.ts'
 import { testScopes } from './scopes.ts'
 import { chooseInAccountMenu } from './shell-steps.ts'
@@ -221,13 +221,14 @@ describe('the pages', () => {
     await close()
   })
 
-  it('have no serious accessibility violation, no error and no injected style, light, dark and narrow', async () => {
+  it('have no serious accessibility violation, no error and no injected style, light and dark, wide and narrow', async () => {
     const { page, errors, close } = await openPage(world, '/app/overview')
     await page.getByRole('heading', { level: 1 }).waitFor()
     const id = await world.callHook({})
     for (const path of world.everyPage(id)) {
       await goTo(page, path)
-      await looksRight(page, path)
+      await looksRightInEveryWay(page, path)
+      await hasTitleAndIcon(page, path)
     }
     await page.getByRole('button', { name: /^Account menu of/ }).click()
     for (const next of ['Light', 'Dark', 'Like the system'])
@@ -237,9 +238,29 @@ describe('the pages', () => {
     await close()
   })
 
+  it('have a title and an icon, also for visitors and where there is nothing', async () => {
+    const { page, close } = await openPage(world, '/app/sign-in', null)
+    await page.getByLabel('Email').waitFor()
+    for (const path of ['/app/sign-in', '/app/invitation', '/app/reset-password', '/app/device', '/docs']) {
+      await page.goto(path)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await hasTitleAndIcon(page, path)
+    }
+    await close()
+  })
+
   testRunPage(() => world)
   describe('of several projects', () => testScopes(() => world))
 })
+
+/** Of a run its status, otherwise the logo. */
+async function hasTitleAndIcon(page: Page, path: string): Promise<void> {
+  assert.match(await page.title(), /^.+ · Gantry$|^Gantry .+/, path)
+  const icon = await page.locator('link[rel="icon"]').getAttribute('href')
+  assert.match(icon!, /^data:image\/svg\+xml,.|^\/favicon\.ico$/, path)
+  const response = await page.request.get(icon!.startsWith('data:') ? '/favicon.ico' : icon!)
+  assert.deepEqual([response.status(), response.headers()['content-type']], [200, 'image/svg+xml'], path)
+}
 
 async function rowsAre(page: Page, count: number): Promise<void> {
   await until(`${count} rows`, 20_000, async () => (await page.locator('[data-action]').count()) === count)
