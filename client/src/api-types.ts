@@ -5585,7 +5585,7 @@ export interface components {
     HealthTry: {
       /** @description Whether the check found what it expects. */
       healthy: boolean
-      /** @description The result as a sentence, such as `HTTP 503 in 12 ms.` */
+      /** @description The result as a sentence: `HTTP 503 in 12 ms.` for example. */
       message: string
       /** @description Whether Gantry could ask from the server at all. */
       reached: boolean

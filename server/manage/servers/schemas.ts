@@ -143,7 +143,7 @@ export type HealthTryBody = t.Static<typeof healthTryBody>
 
 export const healthTrySchema = t.namedObject('HealthTry', {
   healthy: t.Flag('Whether the check found what it expects.'),
-  message: t.Text('The result as a sentence, such as `HTTP 503 in 12 ms.`'),
+  message: t.Text('The result as a sentence: `HTTP 503 in 12 ms.` for example.'),
   reached: t.Flag('Whether Gantry could ask from the server at all.'),
   http_status: t.IntegerOrNull('Of a check of the type `http`: the status of the answer; null without one.'),
   exit_code: t.IntegerOrNull('Of a check of the type `command`: its exit code; null if it was ended.'),

@@ -25,12 +25,14 @@ export function CopyField({ label, value, description }: CopyFieldProps) {
   )
 }
 
+type ReachWarningProps = { url: string; mb?: 'md' | undefined; children?: string }
+
 /** About a URL of Gantry that others get, and cannot reach. */
-export function ReachWarning({ url, children }: { url: string; children?: string }) {
+export function ReachWarning({ url, mb, children }: ReachWarningProps) {
   const problem = reachProblem(url)
   if (problem === undefined) return null
   return (
-    <Alert color="orange" icon={<TriangleAlert size={18} aria-hidden="true" />} role="note">
+    <Alert color="orange" icon={<TriangleAlert size={18} aria-hidden="true" />} role="note" mb={mb}>
       {children} {problem}
     </Alert>
   )

@@ -107,13 +107,13 @@ function PasswordForm({ signIn, email, isFixed }: SignInFormProps) {
 
 function LostPassword() {
   return (
-    <details className="more-options">
+    <details className="more-options wrap">
       <summary>Lost your password?</summary>
       <Text size="sm" mt="xs">
         Ask an instance administrator for a reset link. If you run this Gantry, make one yourself, on its
         machine:
       </Text>
-      <Code block mt="xs" className="wrap">
+      <Code block mt="xs">
         npm run reset-password -- you@example.com
       </Code>
     </details>

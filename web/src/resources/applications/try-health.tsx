@@ -97,10 +97,10 @@ function Tried({ result, server }: TriedProps) {
   const took = duration_ms === null || / ms\b/.test(message) ? '' : ` It took ${duration_ms} ms.`
   const text = `${found} on ${server}: ${message}${took}`
   return (
-    <Stack gap="xs">
+    <Stack gap="xs" className="wrap">
       <CheckList items={[{ state: healthy ? 'passed' : 'failed', text }]} />
       {output !== null && (
-        <Code block mah="12rem" className="wrap" tabIndex={0} role="region" aria-label="Response">
+        <Code block mah="12rem" tabIndex={0} role="region" aria-label="Response">
           {output}
           {output_truncated && '\n…'}
         </Code>

@@ -7,9 +7,13 @@ import { Age, NextAttempt } from '#web/base/ui/time.tsx'
 import { failureCount, isFailing, waitingFor } from './health.ts'
 
 /** Messages link to their runs. */
-export function LinksAlert() {
+export function LinksAlert({ mb }: { mb?: 'md' }) {
   const { baseUrl } = useSession()
-  return <ReachWarning url={baseUrl}>What it sends links to the run.</ReachWarning>
+  return (
+    <ReachWarning url={baseUrl} mb={mb}>
+      What it sends links to the run.
+    </ReachWarning>
+  )
 }
 
 /** Nothing while the hook is healthy. */

@@ -53,7 +53,7 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
       <HealthAlert hook={hook} />
       {kind !== undefined && <UnfitCredential hook={hook} kind={kind} />}
       <TokenAlert hook={hook} />
-      <LinksAlert />
+      <LinksAlert mb="md" />
       <Paper withBorder p="md">
         <HookFacts hook={hook} organizationId={scope?.organization} />
       </Paper>
