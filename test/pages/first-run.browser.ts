@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, it } from 'node:test'
 import { findViolations } from './axe.ts'
+import { tabTo } from './keyboard.ts'
 import { looksRight } from './looks.ts'
 import { goTo, isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
@@ -91,9 +92,14 @@ describe('a new installation', () => {
     await notice.getByRole('link', { name: 'Open the result' }).click()
     await page.getByText('All targets completed.').waitFor()
     await page.goBack()
-    await page.getByRole('button', { name: 'Run the sample again' }).press('Enter')
+    await page.getByRole('button', { name: 'Run the sample again' }).waitFor()
+    await tabTo(page, 'Run the sample again')
+    await page.keyboard.press('Enter')
     await notice.getByRole('link', { name: 'Run #2' }).waitFor()
     await notice.getByText('Completed', { exact: true }).waitFor()
+    await tabTo(page, 'Open the result', 'Shift+Tab')
+    await page.keyboard.press('Enter')
+    await page.getByText('All targets completed.').waitFor()
     assert.deepEqual(errors, [])
     await close()
   })
