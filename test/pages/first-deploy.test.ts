@@ -3,17 +3,19 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { appendFile, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { it } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import { Webhooks } from '@octokit/webhooks'
 import { ADMIN, ADMIN_ENVIRONMENT, startGantry, temporaryHome } from '#test/support/process.ts'
 import { makeRepository } from '#test/support/repository.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { nameOf } from '#web/resources/applications/application-input.ts'
 import { openBrowser } from './browser.ts'
+import { tabTo } from './keyboard.ts'
 import { looksRight } from './looks.ts'
 import { openPage, signIn } from './world.ts'
 
-it('a new user gets from an empty installation to a deployed push in the browser', async (t) => {
+/** An empty installation, a server to deploy to, a repository, and a browser. */
+async function openWorld(t: TestContext) {
   const environment = { ...ADMIN_ENVIRONMENT, GANTRY_HOME: await temporaryHome(t), GANTRY_SAMPLE: 'false' }
   const [{ url }, sshd, repository] = await Promise.all([
     startGantry(t, environment),
@@ -25,8 +27,12 @@ it('a new user gets from an empty installation to a deployed push in the browser
   t.after(() => rm(root, { recursive: true, force: true }))
   const browser = await openBrowser()
   t.after(() => browser.close())
+  const opened = await openPage({ url: url!, browser }, '/app', null)
+  return { ...opened, sshd, repository, account, root }
+}
 
-  const { page, errors } = await openPage({ url: url!, browser }, '/app', null)
+it('a new user gets from an empty installation to a deployed push in the browser', async (t) => {
+  const { page, errors, sshd, repository, account, root } = await openWorld(t)
   const press = (name: string) => page.getByRole('button', { name, exact: true }).click()
   const enter = (label: string, text: string) => page.getByLabel(label, { exact: true }).fill(text)
   await signIn(page, ADMIN)
@@ -117,5 +123,69 @@ it('a new user gets from an empty installation to a deployed push in the browser
   await page.getByRole('link', { name: 'Overview' }).first().click()
   await page.getByText('Nothing is running').waitFor()
   assert.equal(await page.getByText('Deploy on push, in five steps').count(), 0, 'the checklist is complete')
+  assert.deepEqual(errors, [])
+})
+
+it('by keyboard alone, a new user deploys a first application', async (t) => {
+  const { page, errors, sshd, repository, account, root } = await openWorld(t)
+  const press = async (name: string | RegExp) => {
+    await tabTo(page, name)
+    await page.keyboard.press('Enter')
+  }
+  const enter = async (label: RegExp, text: string) => {
+    await tabTo(page, label)
+    await page.keyboard.press('ControlOrMeta+a')
+    await page.keyboard.type(text)
+  }
+  await enter(/^Email/, ADMIN.email)
+  await enter(/^Password/, ADMIN.password)
+  await page.keyboard.press('Enter')
+  await page.getByText('0 of 5 done').waitFor()
+  await press('Add your first application')
+  await page.getByRole('button', { name: 'Continue', exact: true }).waitFor()
+  await press('Continue')
+
+  await page.getByLabel('Repository', { exact: true }).waitFor()
+  await enter(/^Repository/, repository.address)
+  await press('Inspect')
+  await page.getByText('Repository found').waitFor()
+  await press('Continue')
+
+  await page.getByLabel('Host', { exact: true }).waitFor()
+  await enter(/^Name/, 'web-1')
+  await enter(/^Host/, `${account.name}@127.0.0.1:${sshd.port}`)
+  await press('Generate key')
+  const publicKey = page.getByLabel('Public key', { exact: true })
+  await publicKey.waitFor()
+  await appendFile(sshd.authorizedKeys, `${await publicKey.inputValue()}\n`)
+  await enter(/^Root directory/, root)
+  await press('Add server')
+  await page.getByText('Gantry can deploy to this server.').waitFor()
+  await press('Continue')
+
+  await page.getByLabel('Health check', { exact: true }).waitFor()
+  await press('Continue')
+  await page.getByRole('button', { name: 'Create application and pipeline' }).waitFor()
+  await press('Create application and pipeline')
+  await page.getByRole('button', { name: /^GitHub/ }).waitFor()
+  await press(/^GitHub/)
+  await page.getByRole('button', { name: 'Create hook' }).waitFor()
+  await press('Create hook')
+  await page.getByText('Waiting for the first call…').waitFor()
+
+  await press('Overview')
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await press(/^Applications/)
+  const application = nameOf(repository.address)
+  await page.getByRole('link', { name: application, exact: true }).waitFor()
+  await press(application)
+  await page.getByRole('heading', { name: application, exact: true }).waitFor()
+  await press(/^Deploy/)
+  await page.getByRole('button', { name: /^Run/ }).first().waitFor()
+  await press(/^Run/)
+  await page.getByRole('dialog').waitFor()
+  await press(/^Run/)
+  await page.getByText('All targets completed.').waitFor()
+  assert.equal(await readFile(join(root, 'shop/current/index.html'), 'utf8'), 'First version')
   assert.deepEqual(errors, [])
 })
