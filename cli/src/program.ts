@@ -38,6 +38,9 @@ const COMMANDS: [group: string, ...Register[]][] = [
   ['Scripting', api, completion],
 ]
 
+/** Commands of their own that list something. */
+const PLURALS = ['logs', 'releases', 'changes', 'notifications']
+
 export function createProgram(): Command {
   const program = new Command('gantry')
     .description('Deploy with Gantry from the command line.')
@@ -51,10 +54,12 @@ export function createProgram(): Command {
     program.commandsGroup(`${group}:`)
     for (const register of commands) register(program)
   }
-  for (const group of program.commands.filter(({ commands }) => commands.length > 0)) {
-    group.helpCommand(false)
+  for (const command of program.commands) {
+    const name = command.name()
+    if (command.commands.length > 0) command.helpCommand(false)
     // `gantry hook` and `gantry hooks` are the same.
-    group.alias(group.name().endsWith('s') ? group.name().slice(0, -1) : `${group.name()}s`)
+    if (command.commands.length > 0 || PLURALS.includes(name))
+      command.alias(name.endsWith('s') ? name.slice(0, -1) : `${name}s`)
   }
   program.commandsGroup('Other:')
   program

@@ -31,7 +31,7 @@ const COMPRESSED = [
 ]
 
 /** Files that are compressed once, when they are built. */
-const isFile = (url: string) => /^\/(app|docs|cli)(\/|$)/.test(url)
+const isFile = (url: string) => /^\/(app|docs|cli|favicon\.ico)(\/|$)/.test(url)
 
 const DECODERS = {
   zstd: zstdDecompressSync,

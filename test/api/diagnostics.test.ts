@@ -12,12 +12,15 @@ import { openTestApp } from '#test/support/harness.ts'
 import { createAction, createHook, createPerson, createTestTree, grantRole } from '#test/support/world.ts'
 
 const home = await temporaryFolder({ after })
+/** Others reach it, encrypted. */
+const BASE_URL = 'https://gantry.example.com'
 let isQueueWorking = true
 let waiting = 0
 const api = await openTestApp(
   { after },
   {
     environment: { GANTRY_HOME: home },
+    baseUrl: () => BASE_URL,
     health: { isQueueWorking: async () => isQueueWorking },
     poolState: () => ({ max: 10, open: 3, idle: 2, waiting }),
   },
@@ -196,7 +199,7 @@ test('a home that is missing is reported as such, and the database is fine', asy
 })
 
 test('without the database, administrators who were here before get every check that needs none', async (t) => {
-  const away = await openTestApp(t, { environment: { GANTRY_HOME: home } })
+  const away = await openTestApp(t, { environment: { GANTRY_HOME: home }, baseUrl: () => BASE_URL })
   const [seen, revoked, unseen] = [
     await createPerson(away.db, { admin: true }),
     await createPerson(away.db, { admin: true }),

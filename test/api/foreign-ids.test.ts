@@ -98,6 +98,14 @@ const pipelines: Ids = {
     ...NOTHING,
   },
 }
+const applications: Ids = {
+  right: ours.applicationId,
+  wrong: {
+    'another organization': theirs.applicationId,
+    'another environment': neighbor.applicationId,
+    ...NOTHING,
+  },
+}
 const projects = await idsOf('projects', createProject)
 const environments = await idsOf('environments', (tree) =>
   createEnvironment(tree, tree === ours ? projects.right : tree.projectId),
@@ -210,6 +218,12 @@ const CASES: Record<string, Case> = {
     ids: anyServers,
     url: `/credentials/${sshKey}/check`,
     body: (server_id) => ({ server_id }),
+    works: 200,
+  },
+  'POST /servers/{id}/try-health-check application_id': {
+    ids: applications,
+    url: `/servers/${ours.serverIds[0]}/try-health-check`,
+    body: (application_id) => ({ application_id, health_check: { type: 'tcp', port: 1 } }),
     works: 200,
   },
   'POST /pipelines/{id}/steps trigger_after': {

@@ -38,6 +38,8 @@ test('every route that answers JSON is described', () => {
     ...[
       'GET /docs',
       'GET /docs/{file}',
+      'GET /docs/guides',
+      'GET /docs/guides/*',
       'GET /favicon.ico',
       'GET /app',
       'GET /app/*',

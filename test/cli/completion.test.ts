@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
+import { createProgram } from '#cli/program.ts'
 import { CLI, openShell, USERS_NODE } from '#test/support/cli.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createTestTree } from '#test/support/world.ts'
@@ -62,4 +63,24 @@ test('docs/cli.md is what the commands say (scripts/cli-reference.ts writes it)'
   const args = ['--conditions=gantry-source', 'scripts/cli-reference.ts', '--print']
   const { stdout } = await run(process.execPath, args, { cwd: root })
   assert.equal(await readFile(join(root, 'docs/cli.md'), 'utf8'), stdout)
+})
+
+test('singular and plural names are the same command', () => {
+  const { commands } = createProgram()
+  const called = (name: string) =>
+    commands.find((command) => command.name() === name || command.aliases().includes(name))
+  for (const [one, other] of [
+    ['hook', 'hooks'],
+    ['server', 'servers'],
+    ['application', 'applications'],
+    ['variable', 'variables'],
+    ['action', 'runs'],
+    ['release', 'releases'],
+    ['log', 'logs'],
+  ] as const) {
+    assert.ok(called(one), one)
+    assert.equal(called(one), called(other))
+  }
+  const names = commands.flatMap((command) => [command.name(), ...command.aliases()])
+  assert.equal(new Set(names).size, names.length, 'no name means two commands')
 })

@@ -28,7 +28,7 @@ export const GITHUB_STATUS = preset('github_status', {
   description:
     'Shows each run as a status on its commit and in pull requests: pending while it waits and runs, then success or failure. A run that was canceled, skipped or could not run shows as error.',
   instructions: steps(
-    'At GitHub, create a token that may write commit statuses (fine-grained: Commit statuses, read and write; classic: repo:status).',
+    'Create a token that may write commit statuses (fine-grained: Commit statuses, read and write; classic: repo:status).',
     'Add it to Gantry as a credential, or use the credential of the application if its token may do that.',
   ),
   fields: [context],
@@ -40,7 +40,7 @@ export const GITHUB_DEPLOYMENT = preset('github_deployment', {
   description:
     'Shows each run as a deployment, on the Deployments page of the repository and in pull requests: queued, in progress, then success or failure. A skipped run shows as inactive. When a run succeeds, GitHub marks the earlier deployments of the environment as inactive, unless it treats the environment as production.',
   instructions: steps(
-    'At GitHub, create a token that may write deployments (fine-grained: Deployments, read and write; classic: repo_deployment).',
+    'Create a token that may write deployments (fine-grained: Deployments, read and write; classic: repo_deployment).',
     'Add it to Gantry as a credential, or use the credential of the application if its token may do that.',
   ),
   fields: [
@@ -67,7 +67,7 @@ export const GITLAB_STATUS = preset('gitlab_status', {
   description:
     'Shows each run as a status on its commit and in merge requests: pending, running, then success or failed. Canceled and skipped runs show as canceled.',
   instructions: steps(
-    'At GitLab, create a token with the scope api and at least the role Developer.',
+    'Create a token with the scope api and at least the role Developer.',
     'Add it to Gantry as a credential, or use the credential of the application if its token may do that. If you run GitLab yourself, set its URL there.',
   ),
   fields: [
@@ -87,7 +87,7 @@ export const GITEA_STATUS = preset('gitea_status', {
   description:
     'Shows each run as a status on its commit and in pull requests: pending while it waits and runs, then success or failure. A run that was canceled, skipped or could not run shows as error.',
   instructions: steps(
-    'At Gitea or Forgejo, create a token with the permission write:repository.',
+    'Create a token with the permission write:repository.',
     'Add it to Gantry as a credential, with the URL of the service, or use the credential of the application if its token may do that.',
   ),
   fields: [context],

@@ -68,7 +68,7 @@ export const RECEIVERS: readonly Receiver[] = [
     uses_access_token: true,
     credential_provider: null,
     instructions: steps(
-      'At Bitbucket, create an access token for the repository, the project or the workspace.',
+      'Create an access token for the repository, the project or the workspace.',
       'Enter it in the credential of the application.',
     ),
     fields: [],

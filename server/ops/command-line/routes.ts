@@ -54,7 +54,7 @@ export const commandLineRoutes: FastifyPluginAsync<{ baseUrl: () => string; file
 async function readBuilt(file: URL, url: string) {
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
-  const bytes = Buffer.from(text.replace('\n', `\nglobalThis.gantryInstance=${JSON.stringify(url)};\n`))
+  const bytes = Buffer.from(text.replace('\n', () => `\nglobalThis.gantryInstance=${JSON.stringify(url)};\n`))
   const sha256 = createHash('sha256').update(bytes).digest('hex')
   return { sha256, program: await toFile(bytes, 'text/javascript; charset=utf-8') }
 }
