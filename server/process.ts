@@ -40,7 +40,7 @@ async function serve(): Promise<void> {
   const print = (message: string) => console.log(message)
   const embedded = config.databaseUrl === undefined ? await launchDatabase(config.home, print) : undefined
   const { startService } = await import('./service.ts')
-  const onRun = isQuiet ? (run: EndedRun, url: string) => print(describeRun(run, url)) : undefined
+  const onRun = isQuiet ? (run: EndedRun, url: string) => console.error(describeRun(run, url)) : undefined
   const service = await startService(config, { log, print, onRun }, embedded?.started)
   console.log(service.url === undefined ? 'gantry worker ready' : `gantry ready at ${service.url}`)
   if (service.healthUrl !== undefined) console.log(`health at ${service.healthUrl}/readyz`)

@@ -54,7 +54,7 @@ export type Service = Awaited<ReturnType<typeof startService>>
 type Outputs = {
   log: FastifyBaseLogger
   print: (message: string) => void
-  /** Is told of every run that ends in this process. */
+  /** Called for every run that ends in this process. */
   onRun: ((run: EndedRun, baseUrl: string) => void) | undefined
 }
 

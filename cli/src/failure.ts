@@ -24,7 +24,10 @@ function refusal(error: GantryError): Failure {
   )
   // What the API says about its own body does not help here.
   const isAboutFields = fields.length > 0 && error.code === 'invalid'
-  const heading = isAboutFields ? 'The request was rejected:' : (missing(error) ?? error.message)
+  const isAboutPath = fields.length === 0
+  const heading = isAboutFields
+    ? 'The request was rejected:'
+    : ((isAboutPath ? missing(error) : undefined) ?? error.message)
   const message = [
     error.status === 401 ? 'The token is not valid, or has expired.' : heading,
     ...fields,
@@ -32,9 +35,9 @@ function refusal(error: GantryError): Failure {
   return new Failure(message, { exit: exitCodeOf(error), hint: hintFor(error) })
 }
 
-/** 'There is no run #42, or you cannot view it.' The API says only that something was not found. */
+/** 'There is no run #42, or you cannot view it.' The API says only that something was not found: of two, not which. */
 function missing({ code, call }: GantryError): string | undefined {
-  const [, segment, name] = /^\/([a-z-]+)(?:\/[a-z]+)*\/\{(\w+)\}/.exec(call?.path ?? '') ?? []
+  const [, segment, name] = /^\/([a-z-]+)(?:\/[a-z-]+)*\/\{(\w+)\}[^{]*$/.exec(call?.path ?? '') ?? []
   if (code !== 'not_found' || segment === undefined) return undefined
   const id = String(call!.params[name!])
   const what = segment === 'actions' ? 'run' : segment.replaceAll('-', ' ').replace(/s$/, '')

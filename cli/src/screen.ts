@@ -41,7 +41,7 @@ export function createScreen(env: NodeJS.ProcessEnv, wantsColor: boolean): Scree
 
 /**
  * Sentences break between words on a terminal, under where their text begins: behind spaces, and a mark or a number.
- * Words that are too long, such as URLs, are left to the terminal, which keeps them in one piece for copying.
+ * Words that are too long, such as URLs, and commands are left to the terminal, which keeps them in one piece for copying.
  */
 export function wrap(text: string, columns: number | undefined): string {
   const width = Math.max(20, columns || 80)
@@ -50,8 +50,10 @@ export function wrap(text: string, columns: number | undefined): string {
     .map((line) => {
       const start = /^ *(?:(?:\u001b\[\d+m)?[^\w\s](?:\u001b\[0m)? |\d+\. )?/.exec(line)![0]
       const indent = visible(start)
+      // Quoted logs stay as they are, and so does what people copy: commands.
+      if (start.trim() === '│' || /(^|: )(gantry|npm|curl) /.test(line)) return line
       const lines = ['']
-      for (const word of line.slice(start.length).split(' ')) {
+      for (const word of line.slice(start.length).match(/`[^`]*`\S*|\S+/g) ?? []) {
         const last = lines.length - 1
         const joined = lines[last] === '' ? word : `${lines[last]} ${word}`
         if (indent + visible(joined) <= width || lines[last] === '') lines[last] = joined

@@ -1875,7 +1875,7 @@ export interface paths {
     put?: never
     /**
      * Try a health check on a server
-     * @description Makes one try from the server, as deploys do, and stores nothing. A check that fails and a server that cannot be reached are valid results: 200 with `healthy` false and a message. A command runs in the directory of the live release with the variables of the application. On local servers this takes an instance administrator. A personal access token with scopes needs both `manage` and `run`.
+     * @description Makes one try from the server, as deploys do, and stores nothing, except that the audit log names who tried which command. A check that fails and a server that cannot be reached are valid results: 200 with `healthy` false and a message. A command runs in the directory of the live release with the variables of the application; over SSH, the host key of the server must be pinned. On local servers this takes an instance administrator. A personal access token with scopes needs both `manage` and `run`.
      */
     post: operations['tryHealthCheck']
     delete?: never

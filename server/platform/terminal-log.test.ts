@@ -18,8 +18,8 @@ test('a warning is text: what happened, why, and to what', () => {
 })
 
 test('what others send cannot control the terminal', () => {
-  const shown = describeLine(line({ msg: 'call rejected', path: 'a\u001b[2J\r\nb\u009b1A' }))
-  assert.equal(withoutTime(shown), 'warning: call rejected (path a [2J b 1A)')
+  const shown = describeLine(line({ msg: 'call rejected', path: 'a\u001b[2J\r\nb\u009b1A\u202ec' }))
+  assert.equal(withoutTime(shown), 'warning: call rejected (path a [2J b 1A c)')
 })
 
 test('a run that ended is one line with its page', () => {

@@ -27,8 +27,9 @@ function describeDetail([name, value]: [string, unknown]): string {
 
 const timeOfDay = (time: number) => new Date(time).toTimeString().slice(0, 8)
 
-/** What strangers send must not move the cursor. */
-const printable = (text: string) => text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, ' ')
+/** What others send must not move the cursor, or turn text around. */
+const printable = (text: string) =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ')
 
 export function openTerminalLog(print: (text: string) => void): { write(line: string): void } {
   return { write: (line) => print(describeLine(line)) }

@@ -33,8 +33,8 @@ async function makeApplication(more: object = {}) {
 const post = (body: unknown, as = developer, server = web.id) =>
   ask('POST', `/servers/${server}/try-health-check`, body, as)
 
-async function tryIt(health_check: object, more: object = {}) {
-  const { status, body, text } = await post({ health_check, ...more })
+async function tryIt(health_check: object, more: object = {}, server = web.id) {
+  const { status, body, text } = await post({ health_check, ...more }, developer, server)
   assert.equal(status, 200, text)
   return body
 }
@@ -123,21 +123,36 @@ suite('a try over SSH', () => {
       type: 'command',
       command: 'echo "$PWD $REGION $KEY $GANTRY_APPLICATION <$GANTRY_ACTION_ID>"; exit 3',
     }
-    const before = await tryIt(command, { application_id: id })
+    const unknown = await tryIt(command, { application_id: id })
+    assert.deepEqual([unknown.reached, unknown.message.includes('host key')], [false, true])
+    const { host, port, login_name, root_directory } = web
+    const pinned = await create({ host, port, login_name, root_directory }, instanceAdmin)
+    const check = await ask('POST', `/servers/${pinned.id}/check`, { pin_host_key: true }, instanceAdmin)
+    assert.equal(check.body.pinned, true, check.text)
+    const before = await tryIt(command, { application_id: id }, pinned.id)
     assert.deepEqual([before.healthy, before.exit_code], [false, 1], 'there is no release yet')
     assert.match(before.output, /current/)
 
     await mkdir(join(base, 'releases', 'one'), { recursive: true, mode: 0o755 })
     await symlink('releases/one', join(base, 'current'))
-    const tried = await tryIt(command, { application_id: id })
+    const tried = await tryIt(command, { application_id: id }, pinned.id)
     assert.deepEqual([tried.healthy, tried.exit_code], [false, 3])
     assert.equal(tried.message, 'The command exited with code 3.')
     assert.match(tried.output, new RegExp(`/(current|releases/one) eu \\*+ ${name} <>$`))
     assert.ok(!JSON.stringify(tried).includes('swordfish'))
     const endless = { type: 'command', command: 'yes', timeout_seconds: 1 }
-    const ended = await tryIt(endless, { application_id: id })
+    const ended = await tryIt(endless, { application_id: id }, pinned.id)
     assert.deepEqual([ended.exit_code, ended.output.length, ended.output_truncated], [null, 2_000, true])
     assert.match(ended.message, /did not end within 1 s/)
+    const url = await serve(t, (_, response) => {
+      response.writeHead(302, { location: 'https://elsewhere.example.com/swordfish-9' }).end()
+    })
+    const redirected = await tryIt({ type: 'http', url }, { application_id: id }, pinned.id)
+    assert.equal(redirected.healthy, false)
+    assert.ok(!JSON.stringify(redirected).includes('swordfish'), redirected.message)
+    const audit = await ask('GET', `/organizations/${tree.organizationId}/audit?per_page=1`)
+    const [entry] = audit.body
+    assert.deepEqual([entry.verb, entry.after], ['tried', { application_id: id, command: 'yes' }])
   })
 
   test('a server that cannot be reached is a result', async () => {

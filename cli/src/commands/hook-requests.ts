@@ -46,7 +46,7 @@ export function registerRequests(group: Command): void {
               style: ({ outcome }) => (GOOD.includes(outcome) ? undefined : 'red'),
             },
             { title: 'status', text: (row) => String(row.response_status_code ?? '') },
-            { title: 'run', text: ({ action_id }) => (action_id === null ? '' : `#${action_id}`) },
+            { title: 'run', text: (row) => runOf(row) },
             { title: 'error', text: ({ error }) => error ?? '' },
           ],
           direction === 'incoming' ? 'No calls yet.' : 'No deliveries yet.',
@@ -78,3 +78,15 @@ export function registerRequests(group: Command): void {
 }
 
 const GOOD = ['accepted', 'duplicate', 'ping', 'ignored', 'delivered', 'superseded']
+
+/** '#7', or '#7 (rollback)'. */
+function runOf({
+  action_id,
+  deployment_type: type,
+}: {
+  action_id: number | null
+  deployment_type: string | null
+}) {
+  if (action_id === null) return ''
+  return type === 'rollback' || type === 'redeploy' ? `#${action_id} (${type})` : `#${action_id}`
+}

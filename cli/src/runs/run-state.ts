@@ -22,7 +22,10 @@ const NOT_STARTED: Progress = { status: 'pending', state: 'Pending', startedAt: 
 /** As it was before it began: the stream tells everything that has happened since. */
 export function createRunState(action: Action, pipelineName: string): RunState {
   const source = sourceOf(action)
-  const title = `${pipelineName} ${pathOf(action)}${source && `, ${source}`}`
+  const type = action.action_data.deployment?.type
+  // In front of the path, whose end a narrow terminal cuts.
+  const kind = type === 'rollback' || type === 'redeploy' ? ` (${type})` : ''
+  const title = `${pipelineName}${kind} ${pathOf(action)}${source && `, ${source}`}`
   const run = { ...NOT_STARTED, id: action.id, title, targets: [] }
   addMissing(run, action)
   return run

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
+import { actorOf } from '#access/audit/actor.ts'
 import { callerOf, permissions, scopeOf, withTokens } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import { can } from '#access/authorization/permissions.ts'
@@ -106,7 +107,7 @@ const healthTryRoutes: FastifyPluginAsyncTypebox<ReachDeps> = async (app, deps) 
       {
         summary: 'Try a health check on a server',
         description:
-          'Makes one try from the server, as deploys do, and stores nothing. A check that fails and a server that cannot be reached are valid results: 200 with `healthy` false and a message. A command runs in the directory of the live release with the variables of the application. On local servers this takes an instance administrator. A personal access token with scopes needs both `manage` and `run`.',
+          'Makes one try from the server, as deploys do, and stores nothing, except that the audit log names who tried which command. A check that fails and a server that cannot be reached are valid results: 200 with `healthy` false and a message. A command runs in the directory of the live release with the variables of the application; over SSH, the host key of the server must be pinned. On local servers this takes an instance administrator. A personal access token with scopes needs both `manage` and `run`.',
         params: t.Exactly({ id: t.Id }),
         body: healthTryBody,
         response: {
@@ -124,10 +125,17 @@ const healthTryRoutes: FastifyPluginAsyncTypebox<ReachDeps> = async (app, deps) 
       const signal = AbortSignal.any([stop.signal, left.signal])
       const { id } = request.params
       try {
-        const call = { caller, scope: scopeOf(request), id, body: request.body, signal }
-        return unwrap(await tryHealth(deps, call)).result
-      } catch (error) {
-        throw stop.signal.aborted ? unavailable() : error
+        const call = {
+          caller,
+          actor: actorOf(request),
+          scope: scopeOf(request),
+          id,
+          body: request.body,
+          signal,
+        }
+        const tried = await tryHealth(deps, call)
+        if (stop.signal.aborted) throw unavailable()
+        return unwrap(tried).result
       } finally {
         release()
       }

@@ -1,6 +1,7 @@
 // "Try it now": one try of a health check that need not be saved, on one server, as the step check-health does it.
-// Nothing is stored.
+// Nothing is stored, except that someone ran a command.
 import { sql } from 'kysely'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Scope } from '#access/authorization/permissions.ts'
 import { hasScope } from '#access/authorization/token-limits.ts'
@@ -22,7 +23,14 @@ import { findServer, type ServerRow } from './read-servers.ts'
 import type { HealthTry, HealthTryBody } from './schemas.ts'
 import { type Failed, type ReachDeps, withServer } from './with-server.ts'
 
-type Call = { caller: Caller; scope: Scope; id: number; body: HealthTryBody; signal: AbortSignal }
+type Call = {
+  caller: Caller
+  actor: Actor
+  scope: Scope
+  id: number
+  body: HealthTryBody
+  signal: AbortSignal
+}
 
 type Subject = {
   name: string
@@ -37,7 +45,7 @@ const ENDING_MS = 4_000
 
 export async function tryHealth(
   deps: ReachDeps,
-  { caller, scope, id, body, signal }: Call,
+  { caller, actor, scope, id, body, signal }: Call,
 ): Promise<{ kind: 'tried'; result: HealthTry } | HttpProblem> {
   const { application_id = null } = body
   const need = application_id === null ? 'application:add' : 'application:edit'
@@ -60,6 +68,16 @@ export async function tryHealth(
   if (subject === undefined)
     return unknownAt('application_id', `${application_id} is not an application of this environment`)
 
+  if (check.type === 'command')
+    await deps.db.transaction().execute((trx) =>
+      recordAudit(trx, actor, {
+        organizationId: scope.organization_id,
+        verb: 'tried',
+        subject: { type: 'server', id, name: server.name },
+        before: null,
+        after: { application_id, command: check.command },
+      }),
+    )
   return { kind: 'tried', result: await tryOn(deps, server, check, subject, signal) }
 }
 
@@ -71,6 +89,9 @@ async function tryOn(
   left: AbortSignal,
 ): Promise<HealthTry> {
   const attempt = healthTry(check)
+  // It gets the variables of the application: not before it is known who answers there.
+  if (check.type === 'command' && server.provider_code === 'ssh' && server.host_key === null)
+    return unreached('its host key is not known yet: test the server and pin its key first')
   const prepared = check.type === 'command' ? prepareCommand(server, subject!) : attempt.asks
   if ('message' in prepared) return unreached(prepared.message)
   const totalMs = CONNECT_MS + attempt.timeoutMs + ENDING_MS
@@ -93,6 +114,7 @@ async function tryOn(
   if (outcome.kind === 'failed') return unreached(outcome.message)
   const { end, output, elapsedMs } = outcome
   if (end.kind === 'unreachable' || end.kind === 'impossible') return unreached(end.message)
+  if (end.kind === 'cancelled') return unreached('the try was stopped')
   const hidden = subject?.variables.filter((variable) => variable.hidden) ?? []
   return describe(check, end, output, elapsedMs, createMask(hidden.map(({ value }) => value)).text)
 }
@@ -149,7 +171,8 @@ function describe(
   const text = mask(readable(shown))
   return {
     healthy: tried.isHealthy,
-    message: asSentence(tried.text),
+    // It can quote the answer: a redirect, for example.
+    message: asSentence(mask(readable(Buffer.from(tried.text)))),
     reached: true,
     http_status: answer?.status ?? null,
     exit_code: check.type === 'command' && end.kind === 'exited' ? end.code : null,

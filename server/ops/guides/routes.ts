@@ -14,7 +14,7 @@ const HTML = 'text/html; charset=utf-8'
 
 const NOT_BUILT = `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>Gantry</title></head>
+<head><meta charset="utf-8"><title>Guides not built · Gantry</title><link rel="icon" href="/favicon.ico"></head>
 <body>
 <h1>The guides are not built yet</h1>
 <p>Start Gantry with <code>npm start</code>, which builds them. See also the <a href="/docs">API reference</a>.</p>
@@ -22,7 +22,7 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `
 
-/** Serves them to everybody; tests pass another folder. */
+/** Serves them to everyone; tests pass another folder. */
 export const guideRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { folder = BUILT_GUIDES }) => {
   const config = { access: publicly, notJson: true }
   const schema = { hide: true }

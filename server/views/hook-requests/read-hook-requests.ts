@@ -44,7 +44,7 @@ export async function listHookRequests(
     .select(columns)
     .where((eb) => eb.and(of))
   const { rows, extent } = await readLargePage(db, query, page)
-  const shown = await withstrings(db, await withNextAttempts(db, rows))
+  const shown = await withDeploymentTypes(db, await withNextAttempts(db, rows))
   return { items: options.withUrls ? shown : shown.map(withoutPath), extent }
 }
 
@@ -72,7 +72,7 @@ export async function readHookRequest(
     .where('id', '=', id)
     .executeTakeFirst()
   if (!stored) return undefined
-  const [row] = await withstrings(db, await withNextAttempts(db, [stored]))
+  const [row] = await withDeploymentTypes(db, await withNextAttempts(db, [stored]))
   if (!row) return undefined
   const { request_headers, request_body, response_headers, response_body, ...rest } = row
   const { signature_problem, body_bytes, ...record } = rest
@@ -113,11 +113,12 @@ function presentBody(bytes: Buffer | null): { text: string | null; encoding: 'ut
   }
 }
 
-async function withstrings<Row extends { action_id: number | null }>(
+async function withDeploymentTypes<Row extends { action_id: number | null }>(
   db: Database,
   requests: readonly Row[],
 ): Promise<(Row & { deployment_type: string | null })[]> {
   const ids = [...new Set(requests.flatMap(({ action_id }) => action_id ?? []))]
+  if (ids.length === 0) return requests.map((row) => ({ ...row, deployment_type: null }))
   const { rows } = await sql<{ id: number; type: string | null }>`
     select id, deployment ->> 'type' as type from actions where id = any(${ids}::bigint[])`.execute(db)
   const types = new Map(rows.map(({ id, type }) => [id, type]))

@@ -11,6 +11,7 @@ const VERBS: Record<string, string> = {
   linked: 'Linked',
   unlinked: 'Unlinked',
   tested: 'Tested',
+  tried: 'Tried a command on',
   repaired: 'Repaired a status of',
   'secret rotated': 'Rotated the secret of',
   joined: 'Joined as',

@@ -110,11 +110,12 @@ function LostPassword() {
     <details className="more-options wrap">
       <summary>Lost your password?</summary>
       <Text size="sm" mt="xs">
-        Ask an instance administrator for a reset link. If you run this Gantry, make one yourself, on its
-        machine:
+        Ask an instance administrator for a reset link. If you run this Gantry, make one yourself on its
+        machine, in the checkout or with the installed package:
       </Text>
       <Code block mt="xs">
-        npm run reset-password -- you@example.com
+        {'npm run reset-password -- you@example.com\n'}
+        {'gantry-server reset-password you@example.com'}
       </Code>
     </details>
   )
