@@ -69,7 +69,7 @@ export function readGuide(source: string): Guide {
   }
 }
 
-/** For those who edit the page; `-->` may occur once, so that nothing follows it. */
+/** A note for editors. `-->` may occur once, so that nothing follows it. */
 function isComment(text: string): boolean {
   return /^<!--((?!-->)[\s\S])*-->\s*$/.test(text)
 }

@@ -228,7 +228,15 @@ export const settings = {
     'unset: forever',
     [1, 36_500],
   ),
-  logLevel: oneOf('LOG_LEVEL', 'Log level', ['info', 'fatal', 'error', 'warn', 'debug', 'trace', 'silent']),
+  logLevel: oneOf('LOG_LEVEL', 'Log level; at a terminal, unless set, warnings and one line per run', [
+    'info',
+    'fatal',
+    'error',
+    'warn',
+    'debug',
+    'trace',
+    'silent',
+  ]),
   databaseConnections: integer(
     'GANTRY_DATABASE_CONNECTIONS',
     'Connections for requests; hook calls, the queue and notifications open up to eight more',

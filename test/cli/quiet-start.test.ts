@@ -1,4 +1,4 @@
-// What somebody sees who starts Gantry at a terminal for the first time.
+// What a new user sees who starts Gantry at a terminal.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { call, ownProgram, temporaryHome } from '#test/support/process.ts'

@@ -119,7 +119,7 @@ async function tryOn(
   return describe(check, end, output, elapsedMs, createMask(hidden.map(({ value }) => value)).text)
 }
 
-/** In the directory of the live release, with the environment of a step, as far as there is one without a run. */
+/** In the directory of the live release. Of a step's environment, what comes from a run is missing. */
 function prepareCommand(
   server: ServerRow,
   { name, folder, environment, variables }: Subject,

@@ -138,7 +138,7 @@ function describeFailure(code: string, complaint: string, { timeout_seconds }: H
 
 type Answer = { status: number; location: string | null; body: Buffer }
 
-/** What was answered, as far as it was read, and after how long, if the server could measure it; null without an answer. */
+/** The beginning of the answer, and how long it took if the server could measure that; null without an answer. */
 export function httpAnswer(output: Buffer): { status: number; body: Buffer; tookMs: number | null } | null {
   const at = output.lastIndexOf(REPORT)
   const answer = at === -1 ? null : readAnswer(output.subarray(0, at))

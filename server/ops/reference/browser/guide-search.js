@@ -1,4 +1,4 @@
-// Which sections of the guides fit what somebody types. Pure.
+// Which sections of the guides fit what a reader types. Pure.
 
 /**
  * A heading with the text below it, up to the next heading.

@@ -8,7 +8,7 @@ import { element, find } from './dom.js'
  * @property {(query: string) => Result[]} find Best first.
  * @property {(result: Result, query: string) => (Node | string)[]} render
  * @property {(result: Result) => void} open
- * @property {() => Promise<void>} [load] What `find` needs, when somebody is about to type.
+ * @property {() => Promise<void>} [load] What `find` needs, when a reader is about to type.
  */
 
 /**

@@ -1,4 +1,4 @@
-// Which calls and schemas fit what somebody types. Pure.
+// Which calls and schemas fit what a reader types. Pure.
 
 /**
  * @typedef {{ id: string, method: string, title: string, path: string, description: string }} Entry

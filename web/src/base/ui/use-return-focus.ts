@@ -13,7 +13,7 @@ export function useReturnFocus(): void {
 }
 
 /**
- * For a menu that closes: its button has the focus at once, before what an item opens takes it. Mantine moves it with a
+ * For a menu that closes: its button has the focus immediately, before what an item opens takes it. Mantine moves it with a
  * timer, which on a busy machine fires after a dialog was opened.
  */
 export function focusMenuButton(): void {
