@@ -48,6 +48,10 @@ export const stateOf = ({ status_reason_human_readable }: { status_reason_human_
 
 const KINDS: Record<string, string> = { rollback: 'Rollback', redeploy: 'Redeploy' }
 
+/** ' (rollback)' behind the name of a run that deploys nothing new. */
+export const kindSuffix = (deploymentType: string | null | undefined) =>
+  deploymentType && Object.hasOwn(KINDS, deploymentType) ? ` (${deploymentType})` : ''
+
 /** 'Rollback' rather than 'Deploy', which is what a rollback is to a pipeline. */
 export const kindOf = ({
   type_human_readable,

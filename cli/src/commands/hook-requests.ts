@@ -1,5 +1,6 @@
 // What came in and went out: the recorded calls and deliveries of a webhook.
 import type { Command } from 'commander'
+import { kindSuffix } from '../actions.ts'
 import { run } from '../command.ts'
 import { EXIT } from '../exit-codes.ts'
 import { usage } from '../failure.ts'
@@ -46,7 +47,11 @@ export function registerRequests(group: Command): void {
               style: ({ outcome }) => (GOOD.includes(outcome) ? undefined : 'red'),
             },
             { title: 'status', text: (row) => String(row.response_status_code ?? '') },
-            { title: 'run', text: (row) => runOf(row) },
+            {
+              title: 'run',
+              text: ({ action_id, deployment_type }) =>
+                action_id === null ? '' : `#${action_id}${kindSuffix(deployment_type)}`,
+            },
             { title: 'error', text: ({ error }) => error ?? '' },
           ],
           direction === 'incoming' ? 'No calls yet.' : 'No deliveries yet.',
@@ -78,15 +83,3 @@ export function registerRequests(group: Command): void {
 }
 
 const GOOD = ['accepted', 'duplicate', 'ping', 'ignored', 'delivered', 'superseded']
-
-/** '#7', or '#7 (rollback)'. */
-function runOf({
-  action_id,
-  deployment_type: type,
-}: {
-  action_id: number | null
-  deployment_type: string | null
-}) {
-  if (action_id === null) return ''
-  return type === 'rollback' || type === 'redeploy' ? `#${action_id} (${type})` : `#${action_id}`
-}

@@ -1,6 +1,6 @@
 import type { components } from '@gantry/client'
 import { slugifyAnyScript as slug } from '@gantry/client/slug'
-import { stateOf, styleOf } from '../actions.ts'
+import { kindSuffix, stateOf, styleOf } from '../actions.ts'
 import { type Register, run } from '../command.ts'
 import { type Column, printTable } from '../table.ts'
 import { ago, took } from '../times.ts'
@@ -13,12 +13,9 @@ const columns = (isTerminal: boolean): Column<Run>[] => [
   { title: 'status', text: stateOf, style: styleOf },
   {
     title: 'what',
-    text: ({ project, environment, resource_name, pipeline, deployment_type }) => {
-      const path = [project.name, environment.name, resource_name, pipeline.name].map(slug).join('/')
-      return deployment_type === 'rollback' || deployment_type === 'redeploy'
-        ? `${path} (${deployment_type})`
-        : path
-    },
+    text: ({ project, environment, resource_name, pipeline, deployment_type }) =>
+      [project.name, environment.name, resource_name, pipeline.name].map(slug).join('/') +
+      kindSuffix(deployment_type),
   },
   { title: 'by', text: ({ trigger_name }) => trigger_name ?? '' },
   { title: 'started', text: ({ created_at }) => (isTerminal ? ago(created_at) : created_at) },

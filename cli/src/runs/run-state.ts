@@ -1,6 +1,6 @@
 // What is known about a run while it is watched: its targets and steps, moved by the events of its stream. Pure.
 import type { ActionEvent } from '@gantry/client'
-import { type Action, isOver, pathOf, sourceOf } from '../actions.ts'
+import { type Action, isOver, kindSuffix, pathOf, sourceOf } from '../actions.ts'
 import { createTail, type Tail } from './tail.ts'
 
 export type Status = Action['status']
@@ -22,9 +22,8 @@ const NOT_STARTED: Progress = { status: 'pending', state: 'Pending', startedAt: 
 /** As it was before it began: the stream tells everything that has happened since. */
 export function createRunState(action: Action, pipelineName: string): RunState {
   const source = sourceOf(action)
-  const type = action.action_data.deployment?.type
   // In front of the path, whose end a narrow terminal cuts.
-  const kind = type === 'rollback' || type === 'redeploy' ? ` (${type})` : ''
+  const kind = kindSuffix(action.action_data.deployment?.type)
   const title = `${pipelineName}${kind} ${pathOf(action)}${source && `, ${source}`}`
   const run = { ...NOT_STARTED, id: action.id, title, targets: [] }
   addMissing(run, action)
