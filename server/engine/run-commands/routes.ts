@@ -16,11 +16,10 @@ import type { ActionSummary } from '#model/actions/summary-schemas.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import { isOutage } from '#platform/database/outages.ts'
-import { unavailable } from '#platform/http/errors.ts'
+import { limitLongCalls } from '#platform/http/long-calls.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import { originOf } from '#platform/http/requests.ts'
 import * as t from '#platform/http/schemas.ts'
-import { createSlots } from '#platform/user-slots.ts'
 import { type PlanChangesDeps, planChanges } from './plan-changes.ts'
 import { planPipeline } from './plan-run.ts'
 import { runBody, runPlanSchema } from './schemas.ts'
@@ -49,9 +48,7 @@ const problems = t.errorResponses(400, 401, 403, 404, 409, 415, 422, 503)
 export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps) => {
   const readRun = createRunReader(deps)
   const findCaller = createCallerFinder(deps.db)
-  const comparing = createSlots({ perProcess: 4, perUser: 2 })
-  const stop = new AbortController()
-  app.addHook('preClose', async () => stop.abort())
+  const compare = limitLongCalls(app, { perProcess: 4, perUser: 2 })
 
   app.post(
     '/pipelines/:id/actions',
@@ -81,20 +78,15 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
       body: runBody,
       response: { 200: t.ref(runPlanSchema), ...problems },
     }),
-    async (request) => {
+    async (request, reply) => {
       const { plan, deploy } = unwrap(
         await planPipeline(deps.db, request.params.id, request.body, { seesActions: seesActions(request) }),
       )
       if (!deploy || request.query.include !== 'changes' || !mayCompare(request)) return plan
-      const release = comparing.acquire(callerOf(request).id)
-      if (!release) return plan
-      try {
-        return { ...plan, comparisons: await planChanges(deps, deploy, stop.signal) }
-      } catch (error) {
-        throw stop.signal.aborted ? unavailable() : error
-      } finally {
-        release()
-      }
+      return compare({ userId: callerOf(request).id, reply, ifBusy: () => plan }, async (signal) => ({
+        ...plan,
+        comparisons: await planChanges(deps, deploy, signal),
+      }))
     },
   )
 

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import { callerOf, requiring } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
-import { ApiError, unavailable } from '#platform/http/errors.ts'
+import { tooManyRequests } from '#platform/http/errors.ts'
+import { limitLongCalls } from '#platform/http/long-calls.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
-import { createSlots } from '#platform/user-slots.ts'
 import { type InspectDeps, inspectSource } from './inspect-repository.ts'
 import { inspectionBody, inspectionSchema } from './schemas.ts'
 
@@ -12,9 +12,7 @@ const operation = operationsOf('Applications')
 
 export const inspectionRoutes: FastifyPluginAsyncTypebox<InspectDeps> = async (app, deps) => {
   // Each takes a connection, a process and some disk.
-  const slots = createSlots({ perProcess: 4, perUser: 2 })
-  const stop = new AbortController()
-  app.addHook('preClose', async () => stop.abort())
+  const longCall = limitLongCalls(app, { perProcess: 4, perUser: 2 })
 
   app.post(
     '/repositories/inspect',
@@ -27,23 +25,14 @@ export const inspectionRoutes: FastifyPluginAsyncTypebox<InspectDeps> = async (a
     }),
     async (request, reply) => {
       const caller = callerOf(request)
-      const release = slots.acquire(caller.id)
-      if (!release) throw tooMany()
-      const left = new AbortController()
-      reply.raw.once('close', () => left.abort())
-      const signal = AbortSignal.any([stop.signal, left.signal])
-      try {
-        return unwrap(await inspectSource(deps, caller, request.body, signal)).inspection
-      } catch (error) {
-        throw signal.aborted ? unavailable() : error
-      } finally {
-        release()
-      }
+      return longCall(
+        { userId: caller.id, reply, ifBusy: refuse },
+        async (signal) => unwrap(await inspectSource(deps, caller, request.body, signal)).inspection,
+      )
     },
   )
 }
 
-const tooMany = () =>
-  new ApiError('too_many_requests', 'Too many repositories are being inspected. Try again shortly.', {
-    headers: { 'retry-after': '5' },
-  })
+function refuse(): never {
+  throw tooManyRequests('Too many repositories are being inspected. Try again shortly.', 5)
+}

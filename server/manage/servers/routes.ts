@@ -6,10 +6,10 @@ import { can } from '#access/authorization/permissions.ts'
 import { resourceRoutes } from '#access/resource-routes.ts'
 import type { RefuseLocal } from '#adapters/executors/connect.ts'
 import type { SshGuard } from '#platform/addresses/ssh-guard.ts'
-import { ApiError, unavailable } from '#platform/http/errors.ts'
+import { tooManyRequests } from '#platform/http/errors.ts'
+import { limitLongCalls } from '#platform/http/long-calls.ts'
 import { unwrap } from '#platform/http/problems.ts'
 import * as t from '#platform/http/schemas.ts'
-import { createSlots } from '#platform/user-slots.ts'
 import { checkHost } from './host-rules.ts'
 import { changeServer, createServer, removeServer } from './manage-servers.ts'
 import { findServer, listServers, presentServers, type ServerRow } from './read-servers.ts'
@@ -95,9 +95,7 @@ const operation = operationsOf('Servers')
 
 const healthTryRoutes: FastifyPluginAsyncTypebox<ReachDeps> = async (app, deps) => {
   // Each takes a connection, for up to a minute.
-  const slots = createSlots({ perProcess: 8, perUser: 2 })
-  const stop = new AbortController()
-  app.addHook('preClose', async () => stop.abort())
+  const longCall = limitLongCalls(app, { perProcess: 8, perUser: 2 })
 
   app.post(
     '/servers/:id/try-health-check',
@@ -118,32 +116,21 @@ const healthTryRoutes: FastifyPluginAsyncTypebox<ReachDeps> = async (app, deps) 
     ),
     async (request, reply) => {
       const caller = callerOf(request)
-      const release = slots.acquire(caller.id)
-      if (!release) throw tooMany()
-      const left = new AbortController()
-      reply.raw.once('close', () => left.abort())
-      const signal = AbortSignal.any([stop.signal, left.signal])
-      const { id } = request.params
-      try {
-        const call = {
-          caller,
-          actor: actorOf(request),
-          scope: scopeOf(request),
-          id,
-          body: request.body,
-          signal,
-        }
-        const tried = await tryHealth(deps, call)
-        if (stop.signal.aborted) throw unavailable()
-        return unwrap(tried).result
-      } finally {
-        release()
+      const call = {
+        caller,
+        actor: actorOf(request),
+        scope: scopeOf(request),
+        id: request.params.id,
+        body: request.body,
       }
+      return longCall(
+        { userId: caller.id, reply, ifBusy: refuse },
+        async (signal) => unwrap(await tryHealth(deps, { ...call, signal })).result,
+      )
     },
   )
 }
 
-const tooMany = () =>
-  new ApiError('too_many_requests', 'Too many health checks are being tried. Try again shortly.', {
-    headers: { 'retry-after': '5' },
-  })
+function refuse(): never {
+  throw tooManyRequests('Too many health checks are being tried. Try again shortly.', 5)
+}

@@ -4,9 +4,9 @@ import type { FastifyRequest } from 'fastify'
 import { callerOf, permissions, scopeOf } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
 import type { EmbedDeps } from '#model/actions/embedded.ts'
-import { tooManyRequests, unavailable } from '#platform/http/errors.ts'
+import { tooManyRequests } from '#platform/http/errors.ts'
+import { limitLongCalls } from '#platform/http/long-calls.ts'
 import * as t from '#platform/http/schemas.ts'
-import { createSlots } from '#platform/user-slots.ts'
 import { readLive, readReleases, withContainment } from './read-releases.ts'
 import { liveReleaseSchema, serverReleasesSchema } from './schemas.ts'
 
@@ -18,9 +18,7 @@ const params = t.Exactly({ id: t.Id })
 const access = permissions('application', 'id', 'application:view')
 
 export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (app, deps) => {
-  const slots = createSlots({ perProcess: 4, perUser: 2 })
-  const stop = new AbortController()
-  app.addHook('preClose', async () => stop.abort())
+  const longCall = limitLongCalls(app, { perProcess: 4, perUser: 2 })
 
   app.get(
     '/applications/:id/live',
@@ -45,18 +43,9 @@ export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (ap
       const live = await readLive(deps, viewerOf(request), id)
       const digits = request.query.contains
       if (digits === undefined) return live.map((one) => ({ ...one, contains: null, contains_reason: null }))
-      const release = slots.acquire(callerOf(request).id)
-      if (!release) throw tooManyRequests('Too many commits are being looked up. Try again shortly.', 2)
-      const left = new AbortController()
-      reply.raw.once('close', () => left.abort())
-      const signal = AbortSignal.any([stop.signal, left.signal])
-      try {
-        return await withContainment(live, { folder: deps.mirrors, applicationId: id, digits, signal })
-      } catch (error) {
-        throw signal.aborted ? unavailable() : error
-      } finally {
-        release()
-      }
+      return longCall({ userId: callerOf(request).id, reply, ifBusy: refuse }, (signal) =>
+        withContainment(live, { folder: deps.mirrors, applicationId: id, digits, signal }),
+      )
     },
   )
 
@@ -76,4 +65,8 @@ export const releaseRoutes: FastifyPluginAsyncTypebox<ReleaseRoutes> = async (ap
 function viewerOf(request: FastifyRequest) {
   const scope = scopeOf(request)
   return { caller: callerOf(request), scope, environmentId: scope.environment_id! }
+}
+
+function refuse(): never {
+  throw tooManyRequests('Too many commits are being looked up. Try again shortly.', 2)
 }
