@@ -34,15 +34,15 @@ async function open({ settings, key, baseUrl }: Extract<Question, { kind: 'open'
   const listener = await openListener(settings, { onError: () => {} })
   resources.defer(() => listener.close())
   const guard = createAddressGuard({ allowTargets: [], baseUrl: () => baseUrl })
-  const sender = createHttpClient({ guard, userAgent: 'Gantry/bench' })
-  resources.defer(() => sender.close())
+  const http = createHttpClient({ guard, userAgent: 'Gantry/bench' })
+  resources.defer(() => http.close())
   start = () =>
     startDeliveryWorker({
       db: database.db,
       box: createSecretBox([Buffer.from(key, 'hex')]),
       tokenTargets: 'anywhere',
       listener,
-      sender,
+      http,
       tree: createTree(database.db),
       baseUrl: () => baseUrl,
       log,

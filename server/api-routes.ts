@@ -205,7 +205,7 @@ export async function apiRoutes(app: FastifyInstance, deps: ApiDeps): Promise<vo
   })
   await app.register(catalogRoutes)
   await app.register(deliveryCommandRoutes, { db, tree, baseUrl, readAction, box, guard, tokenTargets })
-  const testing = { tree, readAction, box, sender: http, tokenTargets }
+  const testing = { tree, readAction, box, http, tokenTargets }
   await app.register(hookRequestRoutes, { db, baseUrl, secretsOf, ...testing })
   await app.register(notificationRoutes, { db })
   await app.register(incomingRoutes, {

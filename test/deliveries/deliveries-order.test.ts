@@ -271,7 +271,7 @@ suite('a worker', () => {
           tree: createTree(quiet.db),
           baseUrl: () => 'http://gantry.test',
           readAction: createActionReader({ db: quiet.db, baseUrl: () => 'http://gantry.test' }),
-          sender: {
+          http: {
             async send({ url }) {
               sent.push(url)
               return { kind: 'unreachable', message: 'Nobody is there.', ipAddress: null, durationMs: 1 }

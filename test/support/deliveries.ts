@@ -214,13 +214,13 @@ export async function startTestDelivering(
 ) {
   const { guard, log, onAttempt, tokenTargets = 'anywhere' } = more
   const listener = await openListener(settings, { onError: () => {} })
-  const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
+  const http = createHttpClient({ guard, userAgent: 'Gantry/test' })
   const delivering = await startDeliveryWorker({
     db,
     box,
     tokenTargets,
     listener,
-    sender,
+    http,
     tree: createTree(db),
     baseUrl: () => 'http://gantry.test',
     log: log ?? pino({ level: 'silent' }),
@@ -229,7 +229,7 @@ export async function startTestDelivering(
   })
   later(t, async () => {
     await delivering.stop({ graceMs: 0 })
-    await sender.close()
+    await http.close()
     await listener.close()
   })
   return delivering

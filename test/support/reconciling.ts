@@ -19,19 +19,19 @@ export function startTestReconciler(
   { db, box, guard }: Pick<World, 'db' | 'box' | 'guard'>,
   onCheck?: OnCheck,
 ) {
-  const sender = createHttpClient({ guard, userAgent: 'Gantry/test' })
+  const http = createHttpClient({ guard, userAgent: 'Gantry/test' })
   const options = {
     db,
     box,
     tokenTargets: 'anywhere' as const,
-    sender,
+    http,
     pollMs: 25,
     ...(onCheck && { onCheck }),
   }
   const reconciler = startReconciler({ ...options, onError: (error) => assert.fail(error) })
   later(t, async () => {
     await reconciler.stop()
-    await sender.close()
+    await http.close()
   })
   return reconciler
 }

@@ -27,7 +27,7 @@ import { isOutage } from '#platform/database/outages.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
 import { findSubject, sampleSubject } from './subject.ts'
 
-export type TestDeps = ContextDeps & TokenDeps & { box: SecretBox; sender: HttpClient; signal: AbortSignal }
+export type TestDeps = ContextDeps & TokenDeps & { box: SecretBox; http: HttpClient; signal: AbortSignal }
 
 type TestOutcome = { kind: 'sent'; requestId: string; isSample: boolean } | HttpProblem
 
@@ -74,7 +74,7 @@ async function attempt(
   hook: OutgoingHook,
   subject: Subject,
 ): Promise<{ record: AttemptRecord; credentialId: number | null }> {
-  const { db, box, sender, signal } = deps
+  const { db, box, http, signal } = deps
   const token = (await authorizeTokens(deps, [hook])).get(hook.id)!
   const id = crypto.randomUUID()
   const [captured] = await loadCaptured(db, box, [{ hook, actionId: subject.action.id }])
@@ -92,7 +92,7 @@ async function attempt(
     const seconds = Math.ceil(pauseMs / 1_000)
     return unsent('blocked', `${hostOf(budget)} allows no more requests for ${seconds} s (rate limit).`)
   }
-  const sending = { sender, now: () => new Date() }
+  const sending = { http, now: () => new Date() }
   const sent = await sendRequest(sending, hook, prepared, captured!.values, { id, signal })
   if (budget && sent.limit) await storePauses(db, [pauseFor(budget, sent.limit, sent.now)])
   return { record: sent.record, credentialId: budget?.credentialId ?? null }

@@ -52,7 +52,7 @@ type Learned = {
 
 export type AttemptDeps = ContextDeps & {
   box: SecretBox
-  sender: HttpClient
+  http: HttpClient
   budgets: BudgetLimiter
   now: () => Date
   random: () => number

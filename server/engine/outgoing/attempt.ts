@@ -12,14 +12,14 @@ import { maskWith, recordUnsent } from './record-attempt.ts'
 import { nextAttempt } from './retry-schedule.ts'
 import type { StageDeps } from './stage.ts'
 
-export type AttemptOptions = StageDeps & TokenDeps & Pick<AttemptDeps, 'box' | 'sender' | 'tree' | 'baseUrl'>
+export type AttemptOptions = StageDeps & TokenDeps & Pick<AttemptDeps, 'box' | 'http' | 'tree' | 'baseUrl'>
 
 /** Attempts what was claimed, until `signal` aborts: what is not answered by then is handed back. */
 export function createAttempts(options: AttemptOptions) {
-  const { db, box, sender, tree, baseUrl, budgets, log, capacity, persist, signal } = options
+  const { db, box, http, tree, baseUrl, budgets, log, capacity, persist, signal } = options
   const findHooks = createOutgoingHooks(db, box)
   const deps: AttemptDeps = {
-    ...{ db, box, sender, tree, baseUrl, budgets },
+    ...{ db, box, http, tree, baseUrl, budgets },
     readAction: createActionReader({ db, baseUrl }),
     now: () => new Date(),
     random: Math.random,

@@ -5,7 +5,7 @@ const INITIAL_LIMIT = 4
 /** GitHub counts requests at the same time as abuse; and what is in flight when a limit is reached is refused. */
 const MAX_LIMIT = 16
 const MAX_BUDGETS = 10_000
-/** Claims know a pause for this long after its end (`wasPaused`). */
+/** Claims know a pause for this long after its end (`wasBudgetPaused`). */
 const RECOVERY_MS = 61 * 60_000
 
 const UNUSED = {

@@ -45,8 +45,11 @@ export function createCapacity(budgets: BudgetLimiter) {
     },
     /** Returns the budget whose pause, which had no named end, is over with this attempt; null for nearly all. */
     finish(attempted: AttemptedDelivery): Budget | null {
-      const { delivery, next, record } = attempted
-      if (hasSucceeded(attempted)) limiter.succeeded(delivery.hookId, record?.duration_ms ?? 0)
+      const { delivery, next } = attempted
+      if (hasSucceeded(attempted)) {
+        if (attempted.kind === 'sent') limiter.succeeded(delivery.hookId, attempted.record.duration_ms ?? 0)
+        else limiter.released(delivery.hookId)
+      }
       const budget = budgeted.get(delivery)
       if (!budget) return null
       budgeted.delete(delivery)
@@ -59,8 +62,10 @@ export function createCapacity(budgets: BudgetLimiter) {
     },
     /** A failed attempt holds its slot until its health is stored: the next one might be one too many. */
     release(attempted: AttemptedDelivery): void {
-      if (attempted.next.kind === 'paused') limiter.paused(attempted.delivery.hookId)
-      else if (!hasSucceeded(attempted)) limiter.failed(attempted.delivery.hookId)
+      if (hasSucceeded(attempted)) return
+      const { kind, next, delivery } = attempted
+      if (kind === 'sent' && next.kind !== 'paused') limiter.failed(delivery.hookId)
+      else limiter.released(delivery.hookId)
     },
   }
 

@@ -2,7 +2,7 @@
 import { CompiledQuery } from 'kysely'
 import type { ActionRow } from '#model/actions/present.ts'
 import { IS_NEXT, isNext, isSupersedable, sameOrder, UNORDERED } from '#model/events/delivery-order.ts'
-import { countsAgainst, isPaused, wasPaused } from '#model/hooks/rate-budgets.ts'
+import { countsAgainst, isBudgetPaused, wasBudgetPaused } from '#model/hooks/rate-budgets.ts'
 import { int4s, uuids } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
@@ -33,11 +33,11 @@ const CAPACITY = `capacity as materialized (
 
 /** The rate budgets of these hooks that are or were paused: of each hook the last one. They come first: usually there is none. */
 const LIMITS = `limits as materialized (
-    select distinct on (hook.id) hook.id as hook_id, b.credential_id, b.origin, b.paused_until, ${isPaused('b')} as is_paused
+    select distinct on (hook.id) hook.id as hook_id, b.credential_id, b.origin, b.paused_until, ${isBudgetPaused('b')} as is_paused
     from rate_budgets b cross join lateral (
       select h.id from capacity join hooks h on h.id = capacity.hook_id where ${countsAgainst('h', 'b')} offset 0
     ) as hook
-    where ${wasPaused('b')}
+    where ${wasBudgetPaused('b')}
     order by hook.id, b.paused_until desc
   )`
 

@@ -1,6 +1,6 @@
 // The first stage of a delivery: which hooks have due ones, and how many of them this process claims.
 import { sql } from 'kysely'
-import { countsAgainst, isPaused, wasPaused } from '#model/hooks/rate-budgets.ts'
+import { countsAgainst, isBudgetPaused, wasBudgetPaused } from '#model/hooks/rate-budgets.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { createSignal } from '#platform/queue/signal.ts'
 import { hooksWithMore } from './capacity.ts'
@@ -75,8 +75,8 @@ async function findHooksWithWork(db: Database): Promise<HookWithWork[]> {
     left join hook_health health on health.hook_id = waiting.hook_id
     left join lateral (
       select json_build_object('credentialId', b.credential_id, 'origin', b.origin) as budget,
-        ${sql.raw(isPaused('b'))} as is_paused from rate_budgets b
-      where ${sql.raw(wasPaused('b'))} and ${sql.raw(countsAgainst('hooks', 'b'))}
+        ${sql.raw(isBudgetPaused('b'))} as is_paused from rate_budgets b
+      where ${sql.raw(wasBudgetPaused('b'))} and ${sql.raw(countsAgainst('hooks', 'b'))}
       order by b.paused_until desc limit 1) as paused on true`.execute(db)
   const disabled = rows.filter((row) => !row.is_active).map(({ id }) => id)
   if (disabled.length > 0) await markMissed(db, disabled)

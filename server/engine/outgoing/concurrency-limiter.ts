@@ -44,8 +44,8 @@ export function createConcurrencyLimiter() {
       const state = release(hookId)
       if (state) state.limit = 1
     },
-    /** The receiver only asked for a pause: that says nothing about how many requests it can take. */
-    paused: (hookId: string) => void release(hookId),
+    /** Nothing was sent, or the receiver only asked for a pause: that says nothing about how many requests it can take. */
+    released: (hookId: string) => void release(hookId),
   }
 
   function release(hookId: string) {

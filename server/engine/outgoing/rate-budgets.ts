@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { isPaused } from '#model/hooks/rate-budgets.ts'
+import { isBudgetPaused } from '#model/hooks/rate-budgets.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
 import type { RateLimit } from './read-limit.ts'
@@ -28,7 +28,7 @@ export async function storePauses(db: Database, pauses: readonly Pause[]): Promi
   const unnamed = sql`now() + least(${MAX_UNNAMED_SECONDS}, ${FIRST_UNNAMED_SECONDS} * 2 ^ least(b.unnamed_pauses, 9))
     * interval '1 second'`
   const isNamed = sql`excluded.unnamed_pauses = 0`
-  const isInForce = sql.raw(isPaused('b'))
+  const isInForce = sql.raw(isBudgetPaused('b'))
   const { rows: stored } = await sql<StoredPause>`
     with stored as (
       insert into rate_budgets as b (credential_id, origin, paused_until, reason, unnamed_pauses)
@@ -64,14 +64,14 @@ export async function storeRecoveries(db: Database, budgets: readonly Budget[]):
     update rate_budgets b set unnamed_pauses = 0
     from json_to_recordset(${JSON.stringify(budgets)}::json) as g ("credentialId" bigint, origin text)
     where b.credential_id = g."credentialId" and b.origin = g.origin and b.unnamed_pauses > 0
-      and not ${sql.raw(isPaused('b'))}`.execute(db)
+      and not ${sql.raw(isBudgetPaused('b'))}`.execute(db)
 }
 
 /** How many milliseconds the budget stays paused; null: it is not. */
 export async function readPause(db: Database, { credentialId, origin }: Budget): Promise<number | null> {
   const { rows } = await sql<{ ms: number }>`
     select ceil(extract(epoch from b.paused_until - now()) * 1000)::int as ms from rate_budgets b
-    where b.credential_id = ${credentialId} and b.origin = ${origin} and ${sql.raw(isPaused('b'))}`.execute(
+    where b.credential_id = ${credentialId} and b.origin = ${origin} and ${sql.raw(isBudgetPaused('b'))}`.execute(
     db,
   )
   return rows[0]?.ms ?? null

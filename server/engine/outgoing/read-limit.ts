@@ -1,4 +1,4 @@
-// What an answer says about the rate limit of its sender. Pure.
+// What a response says about the rate limit of whoever sent it. Pure.
 import { readObject } from '#model/hooks/presets/read-answer.ts'
 import { MAX_RETRY_AFTER_MS, readRetryAfter } from './retry-schedule.ts'
 
@@ -41,7 +41,7 @@ export function readLimit(answer: Answer, now: Date): RateLimit | null {
   }
 }
 
-/** How many more requests the sender may send until `until`; null: not stated. */
+/** How many more requests we may send until `until`; null: not stated. */
 export function readAllowance(
   headers: Answer['headers'],
   now: Date,

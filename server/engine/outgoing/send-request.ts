@@ -15,7 +15,7 @@ export type Exchange = Awaited<ReturnType<typeof sendRequest>>
 
 /** Signs and sends a request, and reads the answer. `id`: of the delivery, or of a test. */
 export async function sendRequest(
-  { sender, now }: { sender: HttpClient; now: () => Date },
+  { http, now }: { http: HttpClient; now: () => Date },
   hook: OutgoingHook,
   prepared: ReadyRequest,
   captured: CapturedValues,
@@ -24,7 +24,7 @@ export async function sendRequest(
   const { request, shown } = signRequest(hook, messageId(id), prepared, now())
   const { timeoutMs, verifySsl } = hook
   const maxBodyBytes = hook.capture.length > 0 ? MAX_CAPTURE_BYTES : undefined
-  const outcome = await sender.send({ ...request, timeoutMs, verifySsl, sharer, maxBodyBytes }, signal)
+  const outcome = await http.send({ ...request, timeoutMs, verifySsl, sharer, maxBodyBytes }, signal)
   const answeredAt = now()
   // What the answer says about a rate limit; null: nothing that matters now.
   const limit = outcome.kind === 'answered' ? readLimit(outcome, answeredAt) : null

@@ -23,7 +23,7 @@ const BEHIND_DELIVERIES_MS = 10_000
 
 const NO_CREDENTIAL = 'The hook no longer has a credential that may ask for it.'
 
-type Deps = { db: Database; sender: HttpClient; signal: AbortSignal }
+type Deps = { db: Database; http: HttpClient; signal: AbortSignal }
 
 /** Nothing was asked, or nothing answered: later. */
 export type Wait = { kind: 'wait'; afterMs: number }
@@ -61,7 +61,7 @@ const NO_BUDGET =
   'There are many statuses of this commit, and the rate limit does not allow reading them all.'
 
 async function ask(
-  { db, sender, signal }: Deps,
+  { db, http, signal }: Deps,
   { id, verifySsl }: OutgoingHook,
   request: ReturnType<typeof readBackRequest>,
   budget: Budget,
@@ -69,7 +69,7 @@ async function ask(
   const pauseMs = await readPause(db, budget)
   if (pauseMs !== null) return waitFor(pauseMs)
   const limits = { timeoutMs: TIMEOUT_MS, maxBodyBytes: MAX_ANSWER_BYTES }
-  const outcome = await sender.send({ ...request, ...limits, verifySsl, sharer: id }, signal)
+  const outcome = await http.send({ ...request, ...limits, verifySsl, sharer: id }, signal)
   if (outcome.kind !== 'answered') return signal.aborted ? waitFor(0) : outcome
   const now = new Date()
   const limit = readLimit(outcome, now)

@@ -25,7 +25,7 @@ export type ReconcilerOptions = {
   box: SecretBox
   /** Where the installation allows tokens to go. */
   tokenTargets: TokenTargets
-  sender: HttpClient
+  http: HttpClient
   /** How often it looks for statuses that are due. */
   pollMs: number
   /** While it is paused, it checks nothing. */
@@ -37,7 +37,7 @@ export type ReconcilerOptions = {
 
 /** Any number of processes may reconcile side by side: a claim is a lease on rows. */
 export function startReconciler(options: ReconcilerOptions): { stop(): Promise<void> } {
-  const { db, box, sender, onError } = options
+  const { db, box, http, onError } = options
   const stopping = new AbortController()
   const { signal } = stopping
   /** One request at a time for each credential: a read-back must not use up what deliveries need. */
@@ -64,7 +64,7 @@ export function startReconciler(options: ReconcilerOptions): { stop(): Promise<v
       else if (signal.aborted || performance.now() + TIMEOUT_MS > check.ownedUntil)
         await postponeCheck(db, check, 0)
       else {
-        const remote = await readBack({ db, sender, signal }, check, hook, tokens.get(hook.id)!)
+        const remote = await readBack({ db, http, signal }, check, hook, tokens.get(hook.id)!)
         if (remote.kind === 'wait') await postponeCheck(db, check, remote.afterMs)
         else await finish(check, remote)
       }

@@ -6,11 +6,11 @@ import type { Database } from '#platform/database/connect.ts'
 const LONGEST = `interval '61 minutes'`
 
 /** The budget `b` allows no request now. */
-export const isPaused = (b: string) =>
+export const isBudgetPaused = (b: string) =>
   `(${b}.paused_until > now() and ${b}.paused_until < now() + ${LONGEST})`
 
 /** It does, or did so in the last hour: what waits for it is sent final deliveries first. */
-export const wasPaused = (b: string) =>
+export const wasBudgetPaused = (b: string) =>
   `(${b}.paused_until > now() - ${LONGEST} and ${b}.paused_until < now() + ${LONGEST})`
 
 /** Scheme, host and port of a URL, which contain no template, as `URL.origin` writes them. */
@@ -37,18 +37,18 @@ export async function loadPauses(db: Database, hookIds: readonly string[]): Prom
     from rate_budgets b cross join lateral (
       select h.id from hooks h where h.id = any(${hookIds}::uuid[]) and ${sql.raw(countsAgainst('h', 'b'))} offset 0
     ) as hook
-    where ${sql.raw(isPaused('b'))}
+    where ${sql.raw(isBudgetPaused('b'))}
     order by hook.id, b.paused_until desc`.execute(db)
   return new Map(rows.map(({ hook_id, ...pause }) => [hook_id, pause]))
 }
 
 /** The common table expression `held`, for statements about all deliveries: hooks whose budget is or was paused. */
 export const HELD = `held as materialized (
-  select hook.id as hook_id, b.origin, b.paused_until, ${isPaused('b')} as is_paused
+  select hook.id as hook_id, b.origin, b.paused_until, ${isBudgetPaused('b')} as is_paused
   from rate_budgets b cross join lateral (
     select h.id from hooks h where h.type = 'outgoing' and h.active and ${countsAgainst('h', 'b')} offset 0
   ) as hook
-  where ${wasPaused('b')})`
+  where ${wasBudgetPaused('b')})`
 
 /** Beside `held`: the delivery `d` is not late, it was held up by such a pause. */
 export const isHeld = (d: string) =>

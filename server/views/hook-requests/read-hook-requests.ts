@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { later } from '#model/hooks/health.ts'
-import { countsAgainst, isPaused } from '#model/hooks/rate-budgets.ts'
+import { countsAgainst, isBudgetPaused } from '#model/hooks/rate-budgets.ts'
 import type { SignatureProblem } from '#model/hooks/signature-schemes.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { Extent, Page } from '#platform/http/pagination.ts'
@@ -145,7 +145,7 @@ async function withNextAttempts<Row extends Attempt>(db: Database, attempts: rea
   const { rows } = await sql<WaitingRow>`
     select r.id, d.due_at, s.open_until, (
         select max(b.paused_until) from rate_budgets b
-        where ${sql.raw(isPaused('b'))} and ${sql.raw(countsAgainst('h', 'b'))}) as limited_until,
+        where ${sql.raw(isBudgetPaused('b'))} and ${sql.raw(countsAgainst('h', 'b'))}) as limited_until,
       d.state = 'pending' and d.last_request_id = r.id and h.active and h.deleted_at is null as is_waiting
     from hook_requests r join deliveries d on d.hook_id = r.hook_id and d.event_id = r.event_id
     join hooks h on h.id = r.hook_id left join hook_health s on s.hook_id = r.hook_id
