@@ -287,6 +287,9 @@ const ROWS: Record<string, string> = {
     from applications a, servers s limit 1`,
   unknown_live_releases: `insert into unknown_live_releases (application_id, server_id, reason)
     select a.id, s.id, 'The run ended during the switch.' from applications a, servers s limit 1`,
+  deployments: `insert into deployments (action_id, application_id, environment_id, is_rollback, commit_sha, has_new_commit,
+    server_ids, first_activated_at, last_activated_at) select 1, id, environment_id, false, 'abc', true, '{1}', now(), now()
+    from applications limit 1`,
   action_changes: `insert into action_changes select min(id), '', null, null, null, '{1}', '{"rewritten": false}' from actions`,
   retention_progress: 'insert into retention_progress select id, 1 from environments limit 1',
   credential_uses: 'insert into credential_uses select id, 1 from credentials limit 1',

@@ -31,6 +31,7 @@ const GROWING = [
   'deliveries',
   'delivery_claims',
   'step_log_chunks',
+  'deployments',
 ]
 
 type Hook = Awaited<ReturnType<typeof world.makeHook>>
@@ -165,6 +166,9 @@ function rowsOf(pipelineId: number, busyId: number): string[] {
         limit ${STORED_DELIVERIES}) e, hooks h where h.type = 'outgoing'`,
     `insert into hook_requests (id, hook_id, type, action_id, url, method, outcome, response_status_code)
       select uuidv7(), hook_id, 'outgoing', action_id, 'http://127.0.0.1/', 'POST', 'delivered', 200 from deliveries`,
+    `insert into deployments (action_id, application_id, environment_id, is_rollback, has_new_commit, server_ids,
+        first_activated_at, last_activated_at, result, ended_at)
+      select action_id, 1, 1, false, true, '{1}', now(), now(), 'COMPLETED', now() from deliveries`,
     `insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, created_at)
       select p.environment_id, p.id, p.operation, 'waiting', 'WAITING_CONCURRENCY_PIPELINE', 'manual',
         now() + interval '1 hour'

@@ -1,6 +1,7 @@
 // What a target stores when it has switched `current`, in the transaction that completes its step, and when it is not known
 // whether it has.
 import { sql } from 'kysely'
+import { recordActivation, recordRevert } from '#model/live/deployments.ts'
 import {
   type Disk,
   lockLive,
@@ -25,6 +26,7 @@ export async function markLive(trx: Transaction, run: Run): Promise<void> {
   const disk = diskOf(run)
   const release = releaseOf(run)
   await lockLive(trx, disk.applicationId)
+  await recordActivation(trx, disk, { actionId: run.actionId, replaced: before.commit_sha })
   if (await isStored(trx, disk, release)) return
   if ((await readVersion(trx, disk)) === run.liveVersion) await storeKnown(trx, disk, release)
   else await storeUnknown(trx, disk, { reason: OVERTAKEN, targetId: run.targetId, candidate: release })
@@ -41,6 +43,7 @@ export async function markReverted(trx: Transaction, run: Run): Promise<void> {
   const { release, action_id, commit_sha } = run.liveBefore!
   await storeBefore(trx, run, run.liveBefore!)
   await lockLive(trx, disk.applicationId)
+  await recordRevert(trx, disk, run)
   if ((await readVersion(trx, disk)) === run.liveVersion) {
     const before = { releaseName: release!, commitSha: commit_sha }
     if (action_id !== null) await storeKnown(trx, disk, { ...before, actionId: action_id })

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import { recordEvents } from '#model/events/fan-out.ts'
+import { recordResults } from '#model/live/deployments.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
@@ -71,14 +72,16 @@ async function storeActions(trx: Transaction, at: string, { slotted, actions: mo
     ...action,
     completedAt: isEnd(action.status) ? at : null,
   }))
+  const ended = changed.filter(({ completedAt }) => completedAt !== null).map(({ id }) => id)
   await sql`
-    with updated as (
+    with moved as (
+      select * from json_to_recordset(${JSON.stringify(changed)}::json) as moved
+        (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
+    ), updated as (
       update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved."hasSlot",
         started_at = moved."startedAt", completed_at = moved."completedAt", updated_at = ${at}
-      from json_to_recordset(${JSON.stringify(changed)}::json) as moved
-        (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
-      where actions.id = moved.id and actions.id = ${anyId(actions.map(({ id }) => id))}
-    )
+      from moved where actions.id = moved.id and actions.id = ${anyId(actions.map(({ id }) => id))}
+    )${ended.length > 0 ? sql`, ended as (${recordResults(ended)})` : sql``}
     ${notifyWatchers(moves.map(({ action }) => action.id))}`.execute(trx)
   await recordMoves(trx, at, moves)
 }

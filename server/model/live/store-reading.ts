@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { recordAudit } from '#access/audit/record.ts'
 import type { LiveReading } from '#model/deploy/live-reading.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import { recordActivation, recordRevert } from './deployments.ts'
 import { judgeReading, type Verdict } from './judge-reading.ts'
 import { type Disk, liveVersion, lockLive, storeKnown, storeNothing, storeUnknown } from './live-record.ts'
 
@@ -33,6 +34,7 @@ export async function storeReading(
     await lockLive(trx, disk.applicationId)
     const stored = await readStored(trx, disk)
     if (!stored || stored.version !== version || agrees(stored, verdict)) return false
+    if (interrupted) await recordSettled(trx, disk, interrupted.targetId, verdict)
     if (verdict.kind === 'known') await storeKnown(trx, disk, verdict.release)
     else if (verdict.kind === 'nothing') await storeNothing(trx, disk)
     else {
@@ -43,6 +45,32 @@ export async function storeReading(
     return true
   })
   return { verdict, isChanged }
+}
+
+/**
+ * The interrupted switch turns out to have happened, at the latest when it was interrupted. Of a run that reverts, another
+ * release shows that it has.
+ */
+async function recordSettled(
+  trx: Transaction,
+  disk: Disk,
+  targetId: number,
+  verdict: Verdict,
+): Promise<void> {
+  if (verdict.kind !== 'known') return
+  const { rows } = await sql<{ actionId: number; replaced: string | null; at: string; isReverting: boolean }>`
+    select t.action_id as "actionId", unknown.last_commit_sha as replaced,
+      coalesce(unknown.since, clock_timestamp()) as at,
+      jsonb_path_exists(t.steps, '$[*] ? (@.name == "revert-release" && @.started_at != null)') as "isReverting"
+    from targets t left join unknown_live_releases unknown
+      on unknown.application_id = ${disk.applicationId} and unknown.server_id = ${disk.serverId}
+    where t.id = ${targetId}`.execute(trx)
+  const [found] = rows
+  if (!found) return
+  const { isReverting, replaced, actionId } = found
+  const at = sql`${found.at}`
+  if (verdict.targetId === targetId) await recordActivation(trx, disk, { actionId, replaced, at })
+  else if (isReverting) await recordRevert(trx, disk, { actionId, at })
 }
 
 type Stored = {

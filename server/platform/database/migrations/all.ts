@@ -41,4 +41,6 @@ export const all = {
   '0042-newest-backup': () => import('./0042-newest-backup.ts'),
   '0043-held-targets': () => import('./0043-held-targets.ts'),
   '0044-device-codes': () => import('./0044-device-codes.ts'),
+  '0045-deployments': () => import('./0045-deployments.ts'),
+  '0046-earlier-deployments': () => import('./0046-earlier-deployments.ts'),
 }

@@ -103,6 +103,8 @@ export type InventoryTables = {
     credential_id: number | null
     /** For processes of an older release; others read live_releases. */
     live_action_id: number | null
+    /** Since when its deployments are recorded; null: since it was created. */
+    deployments_since: MaybeTimestamp
     created_by: number
   }
   application_variables: Dated & {

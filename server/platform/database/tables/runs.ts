@@ -175,6 +175,28 @@ export type RunTables = {
     commit_sha: string | null
     since: Timestamp
   }
+  /** Runs that switched servers; see model/live/deployments.ts. They stay when retention removes the runs. */
+  deployments: {
+    action_id: number
+    application_id: number
+    environment_id: number
+    is_rollback: boolean
+    commit_sha: string | null
+    /** Null when unknown, or no date. */
+    committed_at: MaybeTimestamp
+    /** At least one of the servers served another commit before. */
+    has_new_commit: boolean
+    /** In the order of activation. */
+    server_ids: number[]
+    reverted_server_ids: Generated<number[]>
+    first_activated_at: Timestamp
+    last_activated_at: Timestamp
+    /** The last revert. */
+    reverted_at: MaybeTimestamp
+    /** The reason with which the run ended; null until then. */
+    result: ReasonCode | null
+    ended_at: MaybeTimestamp
+  }
   /** Servers whose live release is not known, until it was read from them. They have no row in `live_releases`. */
   unknown_live_releases: {
     application_id: number
