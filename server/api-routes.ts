@@ -67,6 +67,8 @@ import { dashboardRoutes } from '#views/dashboard/routes.ts'
 import { dashboardSchemas } from '#views/dashboard/schemas.ts'
 import { hookRequestRoutes } from '#views/hook-requests/routes.ts'
 import { hookRequestSchemas } from '#views/hook-requests/schemas.ts'
+import { insightRoutes } from '#views/insights/routes.ts'
+import { insightSchemas } from '#views/insights/schemas.ts'
 import { stepLogRoutes } from '#views/logs/routes.ts'
 import { stepLogSchemas } from '#views/logs/schemas.ts'
 import { nameRoutes } from '#views/names/routes.ts'
@@ -97,6 +99,7 @@ export const schemas = [
   ...deliveryCommandSchemas,
   ...applicationSchemas,
   ...releaseSchemas,
+  ...insightSchemas,
   ...pipelineSchemas,
   ...changesSchemas,
   ...runSchemas,
@@ -222,6 +225,7 @@ export async function apiRoutes(app: FastifyInstance, deps: ApiDeps): Promise<vo
   const inspectionsFolder = join(config.home, 'repositories', 'inspections')
   await app.register(applicationRoutes, { db, box, tree, baseUrl, guard, inspectionsFolder })
   await app.register(releaseRoutes, { db, tree, baseUrl, mirrors })
+  await app.register(insightRoutes, { db })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
   await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, tokenTargets, baseUrl })

@@ -17,6 +17,7 @@ const COMPRESSED = [
   '/actions',
   '/actions/:action_id',
   '/overview',
+  '/overview/applications',
   '/gantry.schema.json',
   '/organizations',
   '/organizations/:id/projects',

@@ -263,7 +263,7 @@ async function recordInventory() {
     body: { name: 'restart', command: 'echo Restarted' },
   })
   await by('listServerPipelines', { path: { resource_id: serverId } })
-  return { organizationId, projectId, applicationId, pipelineId, restartId }
+  return { organizationId, projectId, environmentId, applicationId, pipelineId, restartId }
 }
 
 async function recordHooks() {
@@ -363,12 +363,16 @@ async function recordResults(): Promise<void> {
   const application = { path: { id: shop.applicationId } }
   await by('listLiveReleases', { ...application, query: { contains: deploy.action_data.commit.hash } })
   await by('listReleases', application)
+  const days = { query: { from: '2026-01-01', to: '2026-01-02' } }
+  await by('readApplicationInsights', { ...application, ...days })
+  await by('readEnvironmentInsights', { path: { id: shop.environmentId }, ...days })
   await by('readActionChanges', { path: { action_id: runs.deployId } })
   await by('listActions', { query: { 'filter[type]': 'restart', per_page: 1 } })
   const { id: target_id } = restarted.targets[0]
   await by('readStepLog', { path: { action_id: restarted.id, target_id, order: 1 } })
   await call('checkReady')
   await by('readOverview')
+  await by('listApplicationCards', { query: { q: 'shop' } })
   await by('listNames', { query: { q: 'shop' } })
   await by('listCalls', { ...hooks.one, query: { per_page: 1 } })
   await by('listDeliveries', { ...hooks.other, query: { per_page: 1 } })

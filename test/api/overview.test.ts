@@ -43,6 +43,7 @@ suite('the overview', () => {
       'median_duration_seconds_per_day',
       'deliveries',
       'needs_attention',
+      'recent_deployments',
       'workers',
       'queue',
     ])

@@ -6,9 +6,12 @@ import { countEndedRuns, readRunDays } from '#engine/counts/run-days.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { openOverview } from '#test/support/overview.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
+import { findAttention } from '#views/dashboard/find-attention.ts'
+import { findCardRuns } from '#views/dashboard/find-cards.ts'
 import { findFailures, findRunning, findWaiting } from '#views/dashboard/find-runs.ts'
+import { readStandings } from '#views/dashboard/order-applications.ts'
 
-const { db, statements, overviewOf } = await openOverview({ after })
+const { db, request, statements, overviewOf } = await openOverview({ after })
 
 suite('with fifty thousand actions', () => {
   const ACTIONS = 50_000
@@ -108,6 +111,22 @@ suite('with fifty thousand actions', () => {
     // Nothing is counted that has not failed within a day.
     assert.ok((await rowsRead((trx) => findFailures(trx, environmentIds))) < 200)
     assert.ok((await rowsRead((trx) => readRunDays(trx, environmentIds))) < 200)
+    const [withActions, none] = [environmentIds, [] as number[]]
+    const scopes = { withActions, withHooks: none, withLive: none, withServers: none }
+    assert.ok((await rowsRead((trx) => findAttention(trx, scopes))) < 200)
+  })
+
+  test('the cards of applications take few statements, and read few rows', async () => {
+    const { token } = busy.owner
+    const read = async () =>
+      assert.equal((await request('GET', '/overview/applications', { token })).status, 200)
+    await read()
+    statements.length = 0
+    await read()
+    assert.ok(statements.length <= 6, statements.join('\n'))
+    const ids = [busy.applicationId, small.applicationId]
+    assert.ok((await rowsRead((trx) => readStandings(trx, { ids, seen: ids, withHooks: ids }))) < 200)
+    assert.ok((await rowsRead((trx) => findCardRuns(trx, ids))) < 400)
   })
 
   /** Rows of actions that some work reads, with the plan that is good for any values: the one it gets in the end. */

@@ -129,7 +129,7 @@ export async function createApplication(
     server_id,
     environment_id: environmentId,
   }))
-  await db.insertInto('application_servers').values(links).execute()
+  if (links.length > 0) await db.insertInto('application_servers').values(links).execute()
   return id
 }
 

@@ -23,8 +23,8 @@ const columns = (isTerminal: boolean): Column<Run>[] => [
 ]
 
 const attentionColumns = (isTerminal: boolean): Column<Attention>[] => [
-  { title: 'server', text: ({ server }) => server.name },
-  { title: 'application', text: ({ application }) => application.name },
+  { title: 'server', text: ({ server }) => server?.name ?? '' },
+  { title: 'application', text: ({ application }) => application?.name ?? '' },
   { title: 'since', text: ({ since }) => (isTerminal ? ago(since) : since) },
   { title: 'reason', text: ({ detail }) => detail },
 ]
@@ -47,11 +47,15 @@ export const status: Register = (program) => {
         heading('Recent failures')
         printTable(screen, failures, columns(screen.isTerminal), 'No failures.')
         screen.print()
-        if (needs_attention.count > 0) {
-          heading('Live release unknown')
-          printTable(screen, needs_attention.items, attentionColumns(screen.isTerminal), '')
-          if (needs_attention.count > needs_attention.items.length)
-            screen.note(`${needs_attention.count} in total.`)
+        // Whatever else needs attention is in the other lists.
+        for (const [kind, title] of [
+          ['live_unknown', 'Live release unknown'],
+          ['worker_offline', 'Waiting for a worker'],
+        ] as const) {
+          const items = needs_attention.items.filter((item) => item.kind === kind)
+          if (items.length === 0) continue
+          heading(title)
+          printTable(screen, items, attentionColumns(screen.isTerminal), '')
           screen.print()
         }
         heading('Undeliverable')

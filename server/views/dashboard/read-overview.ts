@@ -12,14 +12,10 @@ import { countOnline } from '#model/workers/live-workers.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
+import { findAttention } from './find-attention.ts'
+import { findRecentDeployments } from './find-deployments.ts'
 import { countCanceled, findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
-import type {
-  FailedNotification,
-  FailingHook,
-  NeedsAttention,
-  Overview,
-  OverviewDeliveries,
-} from './schemas.ts'
+import type { FailedNotification, FailingHook, Overview, OverviewDeliveries } from './schemas.ts'
 
 export type ReadOverview = {
   db: Database
@@ -39,7 +35,13 @@ export async function readOverview(
   const withHooks = environmentsMatching(filters, environmentsWhere(caller, 'hook:view', visibility.scopes))
   const withServers = environmentsWhere(caller, 'server:view', visibility.scopes)
   const withLive = environmentsMatching(filters, environmentsWhere(caller, 'application:view', withServers))
-  const [running, waiting, failures, canceled, days, deliveries, attention, alive, depths] =
+  const withDeployments = environmentsMatching(
+    filters,
+    environmentsWhere(caller, 'application:view', visibility.visible),
+  )
+  const seen = new Set(withServers.map((scope) => scope.environment_id))
+  const scopes = { withActions, withHooks, withLive, withServers: withActions.filter((id) => seen.has(id)) }
+  const [running, waiting, failures, canceled, days, deliveries, attention, recent, alive, depths] =
     await Promise.all([
       findRunning(db, withActions),
       findWaiting(db, withActions),
@@ -47,7 +49,8 @@ export async function readOverview(
       countCanceled(db, withActions),
       readRunDays(db, withActions),
       findDeliveries(db, withHooks),
-      findAttention(db, withLive),
+      findAttention(db, scopes),
+      findRecentDeployments({ db, baseUrl }, withDeployments),
       countOnline(db),
       queueDepths(),
     ])
@@ -69,26 +72,10 @@ export async function readOverview(
     })),
     deliveries,
     needs_attention: attention,
+    recent_deployments: recent,
     workers: { alive },
     queue: { depths },
   }
-}
-
-const MAX_ITEMS = 20
-
-/** Servers of these environments whose live release is not known. */
-async function findAttention(db: Database, environmentIds: readonly number[]) {
-  const { rows } = await sql<NeedsAttention & { count: number }>`
-    select 'live_unknown' as kind, unknown.since, unknown.reason as detail,
-      json_build_object('id', app.id, 'name', app.name) as application,
-      json_build_object('id', s.id, 'name', s.name) as server, s.environment_id, count(*) over () as count
-    from unknown_live_releases unknown
-    join application_servers link using (application_id, server_id)
-    join applications app on app.id = unknown.application_id
-    join servers s on s.id = unknown.server_id
-    where s.environment_id = any(${environmentIds}::bigint[])
-    order by unknown.since desc, app.id, s.id limit ${MAX_ITEMS}::bigint`.execute(db)
-  return { count: rows[0]?.count ?? 0, items: rows.map(({ count: _, ...item }) => item) }
 }
 
 const MAX_FAILING = 50

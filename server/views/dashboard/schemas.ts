@@ -76,18 +76,115 @@ const overviewDeliveriesSchema = t.namedObject('OverviewDeliveries', {
 })
 export type OverviewDeliveries = t.Static<typeof overviewDeliveriesSchema>
 
+const nameOrNull = (what: string, description: string) =>
+  t.Unsafe<{ id: number; name: string } | null>({
+    anyOf: [t.Exactly(nameFields(what)), { type: 'null' }],
+    description,
+  })
+
 const attentionSchema = t.namedObject('NeedsAttention', {
   kind: t.Word(
-    ['live_unknown'] as const,
-    '`live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`.',
+    ['run_failed', 'hook_failing', 'live_unknown', 'worker_offline'] as const,
+    '`run_failed`: the newest finished run of the pipeline failed, within 30 days. `hook_failing`: deliveries of the outgoing hook fail, or Gantry disabled it for that. `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`. `worker_offline`: runs on the server wait, because no worker that can take them is online.',
   ),
   since: t.Time('Since when.'),
   detail: t.Text('The reason, in words.'),
-  application: t.Part('The application.', nameFields('application')),
-  server: t.Part('The server.', nameFields('server')),
+  application: nameOrNull('application', 'The application; null when it is about none.'),
+  server: nameOrNull('server', 'The server; null when it is about none.'),
+  pipeline: nameOrNull(
+    'pipeline',
+    'The pipeline of the run or the hook; null for `live_unknown` and `worker_offline`.',
+  ),
+  action_id: t.idOrNullOf(
+    'run that failed, or of the oldest that waits',
+    'null for `hook_failing` and `live_unknown`',
+  ),
+  hook: t.Unsafe<{ id: string; name: string } | null>({
+    anyOf: [
+      t.Exactly({
+        id: t.described(t.Uuid, 'The id of the hook.'),
+        name: t.Text('The name of the hook.'),
+      }),
+      { type: 'null' },
+    ],
+    description: 'The outgoing hook; null unless `kind` is `hook_failing`.',
+  }),
   environment_id: t.idOf('environment'),
 })
 export type NeedsAttention = t.Static<typeof attentionSchema>
+
+const overviewCommitSchema = t.namedObject('OverviewCommit', {
+  hash: t.Text('The full hash.'),
+  message: t.TextOrNull('The commit message; null when unknown, and for callers without `action:view`.'),
+  url: t.TextOrNull(
+    'Its page at the provider; null when the provider has none, and for callers without `action:view`.',
+  ),
+})
+
+const recentDeploymentSchema = t.namedObject('RecentDeployment', {
+  action_id: t.idOf('action'),
+  kind: t.Word(['deploy', 'redeploy', 'rollback'] as const, 'What kind of deployment it is.'),
+  ...statusFields,
+  activated_at: t.Time('When it last switched a server.'),
+  servers: t.Count('How many servers it has switched.'),
+  reverted_servers: t.Count('On how many of them Gantry reverted it.'),
+  commit: t.described(t.refOrNull(overviewCommitSchema), 'The commit; null when unknown.'),
+  application: t.Part('The application.', nameFields('application')),
+  environment_id: t.idOf('environment'),
+  url_web_permalink: permalinkField,
+})
+export type RecentDeployment = t.Static<typeof recentDeploymentSchema>
+
+const cardRunSchema = t.namedObject('CardRun', {
+  id: t.idOf('action'),
+  ...statusFields,
+  kind: t.Text('`deploy`, `redeploy` or `rollback` for deploys; the type of other runs, such as `restart`.'),
+  pipeline: t.Part('The pipeline of the run.', nameFields('pipeline')),
+  ...runTimes,
+  created_at: t.Time('When it was created.'),
+})
+export type CardRun = t.Static<typeof cardRunSchema>
+
+export const HEALTH = ['healthy', 'unhealthy', 'checking', 'unknown', 'not_configured'] as const
+
+export const applicationCardSchema = t.namedObject('ApplicationCard', {
+  ...nameFields('application'),
+  environment: t.Part('The environment of the application.', {
+    ...nameFields('environment'),
+    type: t.Text('The stage: `development`, `staging` or `production`.'),
+  }),
+  project: t.Part('The project of the application.', nameFields('project')),
+  organization: t.Part('The organization of the application.', nameFields('organization')),
+  live: t.List(
+    t.Exactly({
+      commit: t.described(t.refOrNull(overviewCommitSchema), 'The commit; null when unknown.'),
+      since: t.Time('When the first of the servers switched to it.'),
+      servers: t.Count('How many servers serve it.'),
+      action_id: t.idOrNullOf('newest action that is live there', 'null for callers without `action:view`'),
+    }),
+    'Each commit that is live on a linked server; the one on most servers first.',
+  ),
+  servers: t.Part('The servers that are linked to the application.', {
+    count: t.Count('How many there are.'),
+    unknown: t.Count('On how many of them the live release is unknown.'),
+    nothing: t.Count('On how many of them nothing is live.'),
+  }),
+  drift: t.Flag('Whether its servers have different live commits, or the live release of one is unknown.'),
+  health: t.Word(
+    HEALTH,
+    'The last health check of what is live, the worst of all servers: `unhealthy`, `checking` while one runs or is due, or `healthy`. `unknown`: a health check is set, but none has run for what is live. `not_configured`: none is set.',
+  ),
+  needs_attention: t.Flag(
+    'Whether the newest finished run of one of its pipelines failed within 30 days, an outgoing hook of one fails, or there is drift.',
+  ),
+  deploy_pipeline: nameOrNull(
+    'pipeline',
+    'The deploy pipeline with the newest run; without runs the oldest one; null without any.',
+  ),
+  runs: t.List(t.ref(cardRunSchema), 'The last ten runs of all its pipelines, newest first.'),
+  running: t.List(t.ref(cardRunSchema), 'Runs in progress, newest first; at most 10.'),
+})
+export type ApplicationCard = t.Static<typeof applicationCardSchema>
 
 const queueDepth = t.Exactly({
   job: t.Text('The name of the job.'),
@@ -135,10 +232,17 @@ export const overviewSchema = t.namedObject('Overview', {
     'Of completed runs, for the same days, accurate to about 1 %; null without one.',
   ),
   deliveries: t.described(t.ref(overviewDeliveriesSchema), 'The state of notifications.'),
-  needs_attention: t.Part('What to look at, besides failed runs and deliveries.', {
-    count: t.Count('How many there are.'),
-    items: t.List(t.ref(attentionSchema), 'Latest first; at most 20.'),
-  }),
+  needs_attention: t.Part(
+    'What to look at: pipelines that fail, outgoing hooks that fail, servers whose live release is unknown, and servers whose worker is offline while runs wait.',
+    {
+      count: t.Count('How many there are.'),
+      items: t.List(t.ref(attentionSchema), 'Latest first; at most 20.'),
+    },
+  ),
+  recent_deployments: t.List(
+    t.ref(recentDeploymentSchema),
+    'Stored runs that switched a server, latest first; at most 20.',
+  ),
   workers: t.Part('The processes that run jobs.', {
     alive: t.Count('Workers online in the entire installation.'),
   }),
@@ -154,5 +258,9 @@ export const dashboardSchemas = [
   failedNotificationSchema,
   overviewDeliveriesSchema,
   attentionSchema,
+  overviewCommitSchema,
+  recentDeploymentSchema,
+  cardRunSchema,
+  applicationCardSchema,
   overviewSchema,
 ]

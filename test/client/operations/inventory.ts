@@ -81,6 +81,12 @@ export async function driveInventory({ admin }: Drive, sample: { repository: str
   assert.equal(live!.contains_reason, 'nothing_live')
   const [onDisk] = await admin.get('/applications/{id}/releases', application)
   assert.deepEqual(onDisk!.releases, [])
+  const { deployments } = await admin.get('/applications/{id}/insights', {
+    params: { path: { id: applicationId }, query: { from: '2026-01-01', to: '2026-01-02' } },
+  })
+  assert.deepEqual(deployments, { count: 0, per_day: 0 })
+  const { days } = await admin.get('/environments/{id}/insights', environment)
+  assert.equal(days.length, 30)
 
   const { id: variableId } = await admin.post('/applications/{id}/variables', {
     ...application,

@@ -43,5 +43,7 @@ export async function driveRuns({ admin }: Drive, sample: { pipelineId: number; 
   const { length } = await admin.get('/actions', { params: { query: { 'filter[type]': 'deploy' } } })
   assert.equal(length, 2)
   await admin.get('/overview')
+  const cards = await admin.get('/overview/applications', { params: { query: { page: 1 } } })
+  assert.ok(cards.some(({ runs }) => runs.length === 2))
   return id
 }

@@ -95,14 +95,18 @@ function NotifiedRun({ id }: { id: number }) {
   return <Link href={`/actions/${id}#notifications`}>{useRunTitle(id)}</Link>
 }
 
-/** Servers where it is not known what is live. */
+/** Servers where it is not known what is live. Whatever else needs attention has a list of its own on this page. */
 export function NeedsAttention({ count, items }: Overview['needs_attention']) {
-  const more = count > items.length ? `, the last ${items.length} of ${count}` : ''
+  const unknown = items.flatMap(({ kind, application, server, detail, since }) =>
+    kind === 'live_unknown' && application && server ? [{ application, server, detail, since }] : [],
+  )
+  if (unknown.length === 0) return null
+  const more = count > items.length ? ` on ${unknown.length} servers or more` : ''
   return (
     <div className={classes.attention}>
       <SectionCard id="attention" title={`Live release unknown${more}`}>
         <ul className={`plain-list ${classes.list}`}>
-          {items.map(({ application, server, detail, since }) => (
+          {unknown.map(({ application, server, detail, since }) => (
             <li key={`${application.id} ${server.id}`}>
               <Link href={`/applications/${application.id}`}>{application.name}</Link> on{' '}
               <Link href={`/servers/${server.id}`}>{server.name}</Link>
