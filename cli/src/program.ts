@@ -11,6 +11,7 @@ import { doctor } from './commands/doctor.ts'
 import { apply, exportProject } from './commands/document.ts'
 import { hooks } from './commands/hooks.ts'
 import { init } from './commands/init.ts'
+import { insights } from './commands/insights.ts'
 import { listen } from './commands/listen.ts'
 import { login, logout } from './commands/login.ts'
 import { members } from './commands/members.ts'
@@ -30,7 +31,7 @@ import { VERSION } from './version.ts'
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
-  ['Releases', live, releases, changes],
+  ['Releases', live, releases, changes, insights],
   ['Resources', pipelines, applications, servers, credentials, members, variables, workers],
   ['gantry.yaml', init, apply, exportProject],
   ['Webhooks', hooks, listen, notifications],
