@@ -36,7 +36,7 @@ export async function parentOf(pid: number): Promise<number> {
 const TICK_US = 10_000
 
 /** A process with its children, those that have ended included. */
-async function familyTime(pid: number): Promise<number> {
+export async function familyTime(pid: number): Promise<number> {
   const pids = [pid, ...(await childrenOf(pid))]
   const ended = (await statFields(pid)).slice(13, 15)
   return sum(await Promise.all(pids.map(processTime))) + sum(ended.map(Number)) * TICK_US

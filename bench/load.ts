@@ -23,6 +23,7 @@ export type LoadOutcome = {
   answers: number
   perSecond: number
   p50Ms: number
+  p95Ms: number
   p99Ms: number
   /** CPU time that this process took. */
   cpuMs: number
@@ -66,6 +67,7 @@ async function runLoad(options: LoadOptions): Promise<LoadOutcome> {
     answers: sorted.length,
     perSecond: (sorted.length / wallMs) * 1_000,
     p50Ms: percentile(sorted, 0.5),
+    p95Ms: percentile(sorted, 0.95),
     p99Ms: percentile(sorted, 0.99),
     cpuMs: (cpu.user + cpu.system) / 1_000,
     wallMs,

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { openBrowser } from '#test/pages/browser.ts'
 import type { Bench } from './bench.ts'
+import { overviewFigures } from './overview.ts'
 import { storeActions } from './stored-actions.ts'
 import type { BenchServer } from './workbench.ts'
 
@@ -52,6 +53,7 @@ export const page: Bench = async (workbench, size) => {
       floor: 'budget',
       goal: { of: 'value', is: 'at most', limit: FIRST_LOAD_KB },
     },
+    ...(await overviewFigures(workbench, size)),
   ]
 }
 
