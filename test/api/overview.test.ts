@@ -4,6 +4,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { countEndedRuns } from '#engine/counts/run-days.ts'
+import { recordActivation, recordRevert } from '#model/live/deployments.ts'
 import { lockLive, storeUnknown } from '#model/live/live-record.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import { countOnline } from '#model/workers/live-workers.ts'
@@ -74,6 +75,91 @@ suite('the overview', () => {
     )
     const stranger = await overviewOf((await createTestTree(db)).owner)
     assert.deepEqual(stranger.needs_attention, { count: 0, items: [] })
+  })
+
+  test('names pipelines whose newest finished run failed, failing hooks, and servers without a worker', async () => {
+    const tree = await createTestTree(db)
+    const server = { pipeline_id: tree.serverPipelineId, type: 'restart' }
+    await create(tree)
+    const failed = await create(tree, failedAt(ago(60 * 24 * 29)))
+    // Neither what is running, skipped or canceled hides or changes that, nor what was fixed or is long ago.
+    await create(tree, RUNNING)
+    await create(tree, { ...server, ...failedAt(ago(60 * 24 * 31)) })
+    const disabled = { active: false, disabled_at: ago(5), disabled_reason: 'The receiver is gone.' }
+    const hookId = await createHook(db, tree, 'outgoing', disabled)
+    const waiting = { status: 'waiting', status_reason_code: 'WAITING_WORKER' } as const
+    const unstarted = { started_at: null, completed_at: null } as const
+    const stranded = await createAction(
+      db,
+      { ...tree, serverIds: [tree.serverIds[1]!] },
+      { ...waiting, ...unstarted },
+      { ...waiting, ...unstarted },
+    )
+    const { needs_attention } = await overviewOf(tree.owner)
+    assert.equal(needs_attention.count, 3)
+    const [offline, hook, run] = needs_attention.items
+    assert.deepEqual(
+      [offline.kind, offline.server.id, offline.action_id, offline.application],
+      ['worker_offline', tree.serverIds[1], stranded, null],
+    )
+    assert.deepEqual(
+      [hook.kind, hook.hook.id, hook.detail],
+      ['hook_failing', hookId, 'The receiver is gone.'],
+    )
+    assert.deepEqual([hook.pipeline.id, hook.application.id], [tree.pipelineId, tree.applicationId])
+    assert.deepEqual(
+      [run.kind, run.action_id, run.application.id, run.server, run.detail],
+      ['run_failed', failed, tree.applicationId, null, 'Failed.'],
+    )
+    await create(tree)
+    const fixed = await overviewOf(tree.owner)
+    assert.deepEqual(
+      fixed.needs_attention.items.map(({ kind }: { kind: string }) => kind),
+      ['worker_offline', 'hook_failing'],
+    )
+    const stranger = await overviewOf((await createTestTree(db)).owner)
+    assert.deepEqual(stranger.needs_attention, { count: 0, items: [] })
+  })
+
+  test('shows the latest deployments, with what came of them', async () => {
+    const tree = await createTestTree(db)
+    const { applicationId, serverIds } = tree
+    const [one, two] = serverIds as [number, number]
+    const commit = { hash: 'a'.repeat(40), message: 'Change', url: null }
+    const first = await create(tree, { commit: JSON.stringify(commit) })
+    const rollback = await create(tree, {
+      ...failedAt(ago(1)),
+      status_reason_code: 'FAILED_REVERTED',
+      deployment: JSON.stringify({ type: 'rollback' }),
+    })
+    await db.transaction().execute(async (trx) => {
+      await lockLive(trx, applicationId)
+      for (const [actionId, serverId] of [
+        [first, one],
+        [first, two],
+        [rollback, one],
+      ] as const)
+        await recordActivation(trx, { applicationId, serverId }, { actionId, replaced: null })
+      await recordRevert(trx, { serverId: one }, { actionId: rollback })
+    })
+    const { recent_deployments } = await overviewOf(tree.owner)
+    assert.deepEqual(
+      recent_deployments.map((run: Record<string, unknown>) => [
+        run.action_id,
+        run.kind,
+        run.status_reason_code,
+        run.servers,
+        run.reverted_servers,
+        run.commit,
+      ]),
+      [
+        [rollback, 'rollback', 'FAILED_REVERTED', 1, 1, null],
+        [first, 'deploy', 'COMPLETED', 2, 0, commit],
+      ],
+    )
+    assert.equal(recent_deployments[0].application.id, applicationId)
+    const stranger = await overviewOf((await createTestTree(db)).owner)
+    assert.deepEqual(stranger.recent_deployments, [])
   })
 
   test('shows runs in progress, newest first, with everything a row needs', async () => {

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
-import { ANY_ID, newestInPartition } from '#model/actions/partition.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { reasonName } from '#platform/vocabulary.ts'
+import { newestRuns } from './newest-runs.ts'
 import type { NeedsAttention } from './schemas.ts'
 
 const MAX_ITEMS = 20
@@ -38,26 +38,14 @@ export async function findAttention(db: Database, scopes: AttentionScopes) {
 
 /** A pipeline whose newest finished run failed within 30 days; that a person canceled it does not count. */
 function failedRuns(environmentIds: readonly number[]): RawBuilder<unknown> {
-  const partitions = sql`select p.id as pipeline_id, s.status
-    from pipelines p, unnest(array['completed', 'failed']) as s (status)
-    where p.environment_id = any(${environmentIds}::bigint[]) and p.deleted_at is null`
   return sql`
     select 'run_failed' as kind, a.completed_at as since, '' as detail, a.status_reason_code as reason,
       ${named('app')} as application, ${named('s')} as server, ${named('p')} as pipeline, a.id as action_id,
       null::json as hook, p.environment_id
-    from ${newestFailed(partitions)} as failed join actions a on a.id = failed.id
+    from ${newestRuns(environmentIds, sql`true`)} as run join actions a on a.id = run.failed
     join pipelines p on p.id = a.pipeline_id
     left join applications app on app.id = p.application_id left join servers s on s.id = p.server_id
     where ${isRecentFailure}`
-}
-
-/** Of each pipeline, the newest finished run if that failed: `id` and `pipeline_id`. `partitions`: by pipeline and status. */
-export function newestFailed(partitions: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`(
-    select partition.pipeline_id, max(newest.id) as id from (${partitions}) as partition,
-      lateral ${newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })} as newest
-    group by partition.pipeline_id
-    having max(newest.id) = max(newest.id) filter (where partition.status = 'failed'))`
 }
 
 /** Of the action `a`. */

@@ -49,9 +49,14 @@ export function createCardReader({ db, tree }: { db: Database; tree: Tree }) {
       })
       const withHooks = idsWhere('hook:view', onPage)
       const seen = onPage.filter((one) => visibility.sees(one.environmentId)).map(({ id }) => id)
-      return onPage.length === 0
-        ? new Map()
-        : readStandings(db, { ids: onPage.map(({ id }) => id), seen, withHooks })
+      if (onPage.length === 0) return new Map()
+      const environmentIds = new Set(onPage.map((one) => one.environmentId))
+      return readStandings(db, {
+        ids: onPage.map(({ id }) => id),
+        seen,
+        withHooks,
+        environmentIds: [...environmentIds],
+      })
     }
 
     function idsWhere(permission: 'hook:view' | 'pipeline:view', some: readonly Application[]): number[] {

@@ -40,7 +40,13 @@ export async function readOverview(
     environmentsWhere(caller, 'application:view', visibility.visible),
   )
   const seen = new Set(withServers.map((scope) => scope.environment_id))
-  const scopes = { withActions, withHooks, withLive, withServers: withActions.filter((id) => seen.has(id)) }
+  const scopes = {
+    withActions,
+    // Items name the pipeline and its resource.
+    withHooks: withHooks.filter((id) => visibility.sees(id)),
+    withLive,
+    withServers: withActions.filter((id) => seen.has(id)),
+  }
   const [running, waiting, failures, canceled, days, deliveries, attention, recent, alive, depths] =
     await Promise.all([
       findRunning(db, withActions),
