@@ -284,7 +284,7 @@ suite('the owner of another organization', () => {
             assert.equal(status, 200)
             assert.deepEqual([body.running, body.failures, body.deliveries.failing], [[], [], []])
           })
-        } else if (route.url === '/names') {
+        } else if (['/names', '/overview/applications'].includes(route.url)) {
           test(`sees nothing of other users in ${name}`, async () => {
             const { status, body } = await ask(route, outsider.token)
             assert.equal(status, 200)
