@@ -85,8 +85,9 @@ export async function findFailures(db: Database, environmentIds: readonly number
   return withCount(db, rows, MAX_FAILURES, failedLastDay(environmentIds, UNFIXED, COUNT_LIMIT))
 }
 
-export function countCanceled(db: Database, environmentIds: readonly number[]): Promise<number> {
-  return countIn(db, failedLastDay(environmentIds, CANCELED, COUNT_LIMIT))
+/** SQL: the runs that were canceled within a day, this many of each environment at most. */
+export function canceledLastDay(environmentIds: readonly number[], limit: number): RawBuilder<unknown> {
+  return failedLastDay(environmentIds, CANCELED, limit)
 }
 
 /** A list that is not full has them all; otherwise they are counted in the relation `all`. */

@@ -14,7 +14,7 @@ import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
 import { findAttention } from './find-attention.ts'
 import { findRecentDeployments } from './find-deployments.ts'
-import { countCanceled, findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
+import { canceledLastDay, findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
 import type { FailedNotification, FailingHook, Overview, OverviewDeliveries } from './schemas.ts'
 
 export type ReadOverview = {
@@ -47,12 +47,12 @@ export async function readOverview(
     withLive,
     withServers: withActions.filter((id) => seen.has(id)),
   }
-  const [running, waiting, failures, canceled, days, deliveries, attention, recent, alive, depths] =
+  const [running, waiting, failures, counted, days, deliveries, attention, recent, alive, depths] =
     await Promise.all([
       findRunning(db, withActions),
       findWaiting(db, withActions),
       findFailures(db, withActions),
-      countCanceled(db, withActions),
+      countAll(db, { withActions, withHooks }),
       readRunDays(db, withActions),
       findDeliveries(db, withHooks),
       findAttention(db, scopes),
@@ -66,7 +66,7 @@ export async function readOverview(
       running: running.count,
       waiting: waiting.count,
       failed_last_day: failures.count,
-      canceled_last_day: canceled,
+      canceled_last_day: counted.canceled,
     },
     running: await present(running),
     waiting: await present(waiting),
@@ -76,7 +76,7 @@ export async function readOverview(
       date: day.date,
       seconds: day.median_duration_seconds,
     })),
-    deliveries,
+    deliveries: { ...deliveries, pending: counted.pending, failed_last_day: counted.failed },
     needs_attention: attention,
     recent_deployments: recent,
     workers: { alive },
@@ -89,15 +89,18 @@ const MAX_FAILED = 20
 /** The id of the last attempt contains its time. */
 const FAILED_LAST_DAY = sql`d.state = 'failed' and d.last_request_id >= (select uuidv7(interval '-1 day'))`
 
+/** Of the hook `h`. */
+const isOutgoing = (environmentIds: readonly number[]) =>
+  sql`h.environment_id = any(${environmentIds}::bigint[]) and h.type = 'outgoing' and h.deleted_at is null`
+
 /** The state of deliveries, for the hooks of these environments. */
-async function findDeliveries(db: Database, environmentIds: readonly number[]): Promise<OverviewDeliveries> {
-  const ofHooks = sql`h.environment_id = any(${environmentIds}::bigint[]) and h.type = 'outgoing' and h.deleted_at is null`
-  const [failing, counts, failed] = await Promise.all([
-    findFailing(db, ofHooks),
-    countDeliveries(db, ofHooks),
-    findFailed(db, ofHooks),
-  ])
-  return { failing, ...counts, failed }
+async function findDeliveries(
+  db: Database,
+  environmentIds: readonly number[],
+): Promise<Pick<OverviewDeliveries, 'failing' | 'failed'>> {
+  const ofHooks = isOutgoing(environmentIds)
+  const [failing, failed] = await Promise.all([findFailing(db, ofHooks), findFailed(db, ofHooks)])
+  return { failing, failed }
 }
 
 async function findFailed(db: Database, ofHooks: RawBuilder<unknown>): Promise<FailedNotification[]> {
@@ -133,13 +136,18 @@ async function findFailing(db: Database, ofHooks: RawBuilder<unknown>): Promise<
   }))
 }
 
-/** How many deliveries wait, and how many failed within a day. */
-async function countDeliveries(db: Database, ofHooks: RawBuilder<unknown>) {
-  const count = (condition: RawBuilder<unknown>) => sql`(select count(*) from (
-    select from hooks h join deliveries d on d.hook_id = h.id where ${ofHooks} and ${condition}
-    limit ${COUNT_LIMIT}::bigint) as counted)`
-  const { rows } = await sql<{ pending: number; failed_last_day: number }>`
-    select ${count(sql`d.state = 'pending'`)} as pending, ${count(FAILED_LAST_DAY)} as failed_last_day`.execute(
+/** In one statement: how many runs were canceled within a day, how many deliveries wait, and how many failed within a day. */
+async function countAll(
+  db: Database,
+  { withActions, withHooks }: { withActions: readonly number[]; withHooks: readonly number[] },
+) {
+  const count = (all: RawBuilder<unknown>) =>
+    sql`(select count(*) from (select from ${all} limit ${COUNT_LIMIT}::bigint) as counted)`
+  const deliveries = (condition: RawBuilder<unknown>) =>
+    sql`hooks h join deliveries d on d.hook_id = h.id where ${isOutgoing(withHooks)} and ${condition}`
+  const { rows } = await sql<{ canceled: number; pending: number; failed: number }>`
+    select ${count(canceledLastDay(withActions, COUNT_LIMIT))} as canceled,
+      ${count(deliveries(sql`d.state = 'pending'`))} as pending, ${count(deliveries(FAILED_LAST_DAY))} as failed`.execute(
     db,
   )
   return rows[0]!
