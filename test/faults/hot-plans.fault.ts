@@ -168,7 +168,7 @@ function rowsOf(pipelineId: number, busyId: number): string[] {
       select uuidv7(), hook_id, 'outgoing', action_id, 'http://127.0.0.1/', 'POST', 'delivered', 200 from deliveries`,
     `insert into deployments (action_id, application_id, environment_id, is_rollback, has_new_commit, server_ids,
         first_activated_at, last_activated_at, result, ended_at)
-      select action_id, 1, 1, false, true, '{1}', now(), now(), 'COMPLETED', now() from deliveries`,
+      select distinct action_id, 1, 1, false, true, '{1}'::bigint[], now(), now(), 'COMPLETED', now() from deliveries`,
     `insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, created_at)
       select p.environment_id, p.id, p.operation, 'waiting', 'WAITING_CONCURRENCY_PIPELINE', 'manual',
         now() + interval '1 hour'
