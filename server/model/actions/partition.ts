@@ -16,6 +16,8 @@ type PartitionOptions = {
   ids: { from: number | RawBuilder<unknown>; upTo: number }
   where?: RawBuilder<unknown>[]
   limit: number
+  /** What is selected besides the id. */
+  columns?: readonly ('pipeline_id' | 'status')[]
 }
 
 /** Every id. */
@@ -32,10 +34,10 @@ export const ANY_ID = { from: 0, upTo: Number.MAX_SAFE_INTEGER }
  */
 export function newestInPartition(
   key: PartitionKey,
-  { ids, where = [], limit }: PartitionOptions,
+  { ids, where = [], limit, columns = [] }: PartitionOptions,
 ): RawBuilder<unknown> {
   const conditions = [...(isAnyId(ids) ? inPartition(key) : inIdRange(key, ids)), ...where]
-  return firstInPartition(key, conditions, sql`desc`, limit)
+  return firstInPartition(key, conditions, sql`desc`, limit, columns)
 }
 
 /** The same, with the oldest actions. */
@@ -48,10 +50,12 @@ function firstInPartition(
   conditions: RawBuilder<unknown>[],
   direction: RawBuilder<unknown>,
   limit: number,
+  columns: PartitionOptions['columns'] = [],
 ): RawBuilder<unknown> {
   const order = sql.join([...key, 'id'].map((column) => sql`${sql.ref(`a.${column}`)} ${direction}`))
+  const selected = sql.join(['id', ...columns].map((column) => sql.ref(`a.${column}`)))
   return sql`(
-    select a.id from actions a where ${sql.join(conditions, sql` and `)}
+    select ${selected} from actions a where ${sql.join(conditions, sql` and `)}
     order by ${order} limit (select ${limit}::bigint))`
 }
 

@@ -15,16 +15,15 @@ export function newestRuns(
   condition: RawBuilder<unknown>,
 ): RawBuilder<unknown> {
   const limit = Math.max(MIN_EACH, Math.floor(RECENT_RUNS / Math.max(1, environmentIds.length)))
-  const ofEnvironment = newestInPartition(['environment_id'], { ids: ANY_ID, limit })
+  const columns = ['pipeline_id', 'status'] as const
+  const ofEnvironment = newestInPartition(['environment_id'], { ids: ANY_ID, limit, columns })
   const ofPipeline = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })
   const isPipeline = sql`p.environment_id = any(${environmentIds}::bigint[]) and p.deleted_at is null and ${condition}`
   return sql`(
     with recent as materialized (
       select a.pipeline_id, max(a.id) as newest, max(a.id) filter (where a.status in ('completed', 'failed')) as ended,
         max(a.id) filter (where a.status = 'failed') as failed
-      from actions a where a.id = any(array(
-        select newest.id from unnest(${environmentIds}::bigint[]) as partition (environment_id),
-          lateral ${ofEnvironment} as newest))
+      from unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral ${ofEnvironment} as a
       group by a.pipeline_id
     ), older as (
       select partition.pipeline_id, max(newest.id) as newest,
