@@ -13,6 +13,8 @@ import type { HttpClient } from '#adapters/http-client/client.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { countMissed, replayDelivery } from '#engine/delivery-commands/redeliver.ts'
 import { deliveryCommandRoutes, deliveryCommandSchemas } from '#engine/delivery-commands/routes.ts'
+import { gateRoutes } from '#engine/gates/routes.ts'
+import { gateSchemas } from '#engine/gates/schemas.ts'
 import type { ReceiveDeps } from '#engine/incoming/receive-call.ts'
 import { incomingRoutes, incomingSchemas } from '#engine/incoming/routes.ts'
 import { type RunRoutes, runRoutes } from '#engine/run-commands/routes.ts'
@@ -26,6 +28,8 @@ import { catalogRoutes } from '#manage/catalog/routes.ts'
 import { catalogSchemas } from '#manage/catalog/schemas.ts'
 import { credentialRoutes } from '#manage/credentials/routes.ts'
 import { credentialSchemas } from '#manage/credentials/schemas.ts'
+import { freezeRoutes } from '#manage/freezes/routes.ts'
+import { freezeSchemas } from '#manage/freezes/schemas.ts'
 import { loadHookSecrets } from '#manage/hooks/read-hooks.ts'
 import { hookRoutes } from '#manage/hooks/routes.ts'
 import { claimInvitation } from '#manage/members/claim-invitation.ts'
@@ -101,6 +105,8 @@ export const schemas = [
   ...releaseSchemas,
   ...insightSchemas,
   ...pipelineSchemas,
+  ...freezeSchemas,
+  ...gateSchemas,
   ...changesSchemas,
   ...runSchemas,
   ...credentialSchemas,
@@ -195,6 +201,7 @@ export async function apiRoutes(app: FastifyInstance, deps: ApiDeps): Promise<vo
     allowRemote: (remote, applicationId) => allowRemote(db, guard, remote, applicationId),
   })
   await app.register(runRoutes, { db, box, tree, baseUrl, enqueue, onMoves, waits, repositories })
+  await app.register(gateRoutes, { db, onMoves, enqueueTargets: enqueue.targets })
   await app.register(stepLogRoutes, { db, tree })
   await app.register(nameRoutes, { db, tree, baseUrl })
   await app.register(streamRoutes, { db, box, tree, listener, notifications, settings: deps.streams })
@@ -226,6 +233,7 @@ export async function apiRoutes(app: FastifyInstance, deps: ApiDeps): Promise<vo
   await app.register(applicationRoutes, { db, box, tree, baseUrl, guard, inspectionsFolder })
   await app.register(releaseRoutes, { db, tree, baseUrl, mirrors })
   await app.register(insightRoutes, { db })
+  await app.register(freezeRoutes, { db, baseUrl })
   await app.register(pipelineRoutes, { db, baseUrl })
   await app.register(memberRoutes, { db, lifetimes, baseUrl })
   await app.register(applyRoutes, { db, box, guard, sshGuard, refuseLocal, tokenTargets, baseUrl })

@@ -10,6 +10,7 @@ import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
 import { countEndedRuns } from '#engine/counts/run-days.ts'
+import { startReleasing } from '#engine/gates/release-loop.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
 import { startReconciler } from '#engine/reconciling/reconcile.ts'
@@ -39,6 +40,9 @@ import { VERSION } from '#platform/version.ts'
 
 /** Grace period for deliveries in flight when the process stops; after that they are handed back. */
 const MAX_DELIVERY_GRACE_MS = 8_000
+
+/** How often it looks for freezes that are over: held runs start within seconds. */
+const RELEASE_EVERY_MS = 1_000
 
 export type WorkDeps = {
   config: Config
@@ -168,6 +172,16 @@ export async function startWork(deps: WorkDeps) {
     onError: onError('settling'),
   })
   stops.push(() => settling.stop())
+
+  const releasing = startReleasing({
+    db,
+    enqueueTargets: enqueue.targets,
+    onMoves: deps.metrics.onMoves,
+    everyMs: Math.min(config.pollMs, RELEASE_EVERY_MS),
+    isPaused: () => !mayWork(),
+    onError: onError('gates'),
+  })
+  stops.push(() => releasing.stop())
 
   const started = resources.move()
   return {

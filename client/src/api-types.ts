@@ -908,6 +908,46 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/actions/{id}/gates': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Read the gates of an action
+     * @description What a run passes between its creation and the queue, and what it waits for there. A run at a closed gate is `waiting`, has no slot, and counts toward no limit.
+     */
+    get: operations['readActionGates']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/actions/{id}/override': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Let an action through a gate
+     * @description Covers what is in force now: a later freeze holds the run again. For a freeze of an organization, `organization:edit` is required as well. Recorded in the audit log with its reason. Returns 409 when nothing holds the run at that gate, or it has started.
+     */
+    post: operations['overrideGate']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/actions/{action_id}/targets/{target_id}/steps/{order}/logs': {
     parameters: {
       query?: never
@@ -2136,6 +2176,78 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/environments/{id}/freezes': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the freezes of an environment
+     * @description Those of the environment and those of its organization, newest first; past ones included.
+     */
+    get: operations['listEnvironmentFreezes']
+    put?: never
+    /**
+     * Freeze an environment
+     * @description From the moment of the response on, nothing that it covers starts while it is in force: runs wait as `WAITING_FREEZE`, without a slot. Runs that have started continue, and rollbacks are not held.
+     */
+    post: operations['createEnvironmentFreeze']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/organizations/{id}/freezes': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the freezes of an organization
+     * @description Those of the organization as a whole, newest first; past ones included.
+     */
+    get: operations['listOrganizationFreezes']
+    put?: never
+    /**
+     * Freeze an organization
+     * @description Covers every environment of the organization. From the moment of the response on, nothing that it covers starts while it is in force: runs wait as `WAITING_FREEZE`, without a slot. Runs that have started continue, and rollbacks are not held.
+     */
+    post: operations['createOrganizationFreeze']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/freezes/{id}': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    /**
+     * Change a freeze
+     * @description Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change. Requires `environment:edit`, or `organization:edit` for a freeze of an organization. A freeze that you give `weekly` forgets its dates, and the other way around. Runs that it no longer holds start within seconds.
+     */
+    put: operations['changeFreeze']
+    post?: never
+    /**
+     * Remove a freeze
+     * @description Requires `environment:edit`, or `organization:edit` for a freeze of an organization. Runs that it held start within seconds.
+     */
+    delete: operations['removeFreeze']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/pipelines/{id}/steps': {
     parameters: {
       query?: never
@@ -3026,6 +3138,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -3040,6 +3153,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3092,6 +3206,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -3106,6 +3221,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /** @description The number of steps. */
@@ -3242,6 +3358,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -3256,6 +3373,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3467,6 +3585,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -3481,6 +3600,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3649,6 +3769,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -3663,6 +3784,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3863,6 +3985,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -3877,6 +4000,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3910,6 +4034,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -3924,6 +4049,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3959,6 +4085,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -3973,6 +4100,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -4013,6 +4141,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -4027,6 +4156,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
     }
@@ -5324,6 +5454,113 @@ export interface components {
        */
       updated_at: string
     }
+    Freeze: {
+      /** @description The id of the freeze. */
+      id: number
+      /** @description The id of the organization. */
+      organization_id: number
+      /** @description The id of the environment; null: it covers every environment of the organization. */
+      environment_id: number | null
+      /** @description The name of the freeze, for display. */
+      name: string
+      /** @description Why nothing may start, for people whose runs wait. */
+      reason: string
+      /**
+       * Format: date-time
+       * @description When it begins. Null with `weekly`.
+       */
+      starts_at: string | null
+      /**
+       * Format: date-time
+       * @description When it ends. Null: when someone removes or changes it.
+       */
+      ends_at: string | null
+      /** @description Holds every week between these times. Null for a freeze that happens once. */
+      weekly: {
+        /** @description When it begins. */
+        from: {
+          /**
+           * @description The day of the week.
+           * @enum {string}
+           */
+          day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+          /** @description The time of day, as clocks in `time_zone` show it: `HH:MM`. */
+          time: string
+        }
+        /** @description When it ends: the first such time after `from`. */
+        to: {
+          /**
+           * @description The day of the week.
+           * @enum {string}
+           */
+          day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+          /** @description The time of day, as clocks in `time_zone` show it: `HH:MM`. */
+          time: string
+        }
+      } | null
+      /** @description The time zone of `weekly`, by its IANA name, such as `Europe/Berlin`. Null without `weekly`. */
+      time_zone: string | null
+      /**
+       * @description Which held runs continue when it is over. `all`: every one. `latest`: of each deploy pipeline and branch only the newest run that a hook started; the others end as `SKIPPED_OUTDATED`. Where freezes overlap, `all` wins.
+       * @enum {string}
+       */
+      when_over: 'all' | 'latest'
+      /** @description Whether it holds runs right now. */
+      in_force: boolean
+      /**
+       * Format: date-time
+       * @description When it stops holding runs; null unless it holds some now, or without an end.
+       */
+      in_force_until: string | null
+      /** @description The id of the user who created it. */
+      created_by: number
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string
+      /**
+       * Format: date-time
+       * @description When it last changed.
+       */
+      updated_at: string
+    }
+    Gate: {
+      /**
+       * @description Which gate it is.
+       * @enum {string}
+       */
+      gate: 'checks' | 'approval' | 'freeze'
+      /** @description `gate` in words, for display. */
+      gate_human_readable: string
+      /**
+       * @description `closed`: the run waits here, or will. `open`: it does not. `failed`: the run ended here. `overridden`: a person let it through.
+       * @enum {string}
+       */
+      state: 'closed' | 'open' | 'failed' | 'overridden'
+      /**
+       * Format: date-time
+       * @description Since when it has that state; null when it never held the run.
+       */
+      since: string | null
+      /**
+       * Format: date-time
+       * @description When a closed gate opens, or gives up, by itself; null when it does not.
+       */
+      until: string | null
+      /** @description What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. */
+      details: {
+        [key: string]: unknown
+      }
+    }
+    ActionGates: {
+      /** @description The id of the action. */
+      action_id: number
+      /** @description The branch that the run was started for; null without one. */
+      branch: string | null
+      /** @description Every gate, in the order in which a run passes them. */
+      gates: components['schemas']['Gate'][]
+    }
     /** @description Commits, newest first. */
     ShippedCommits: {
       /** @description How many there are. */
@@ -5516,6 +5753,8 @@ export interface components {
       } | null
       /** @description What a rollback would undo; null for other runs. */
       rollback: components['schemas']['PlannedRollback'] | null
+      /** @description The closed gates that the run would wait at, in their order. */
+      gates: components['schemas']['Gate'][]
       /** @description Why the run would wait: a `status_reason_code`, or null when it would start immediately. */
       would_wait: string | null
       /** @description `would_wait` in words, for display; null when it would start immediately. */
@@ -5912,6 +6151,7 @@ export interface components {
         | 'project'
         | 'credential'
         | 'environment'
+        | 'freeze'
         | 'server'
         | 'application'
         | 'variable'
@@ -5992,6 +6232,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -6006,6 +6247,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -6245,6 +6487,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -6259,6 +6502,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -6307,6 +6551,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
         | 'COMPLETED'
@@ -6321,6 +6566,7 @@ export interface components {
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /** @description `deploy`, `redeploy` or `rollback` for deploys; the type of other runs, such as `restart`. */
@@ -6845,13 +7091,44 @@ export interface components {
       source_ref?: string
       /** @description The reason for the run. */
       trigger_comment?: string
+      /** @description Gates to let the run through: what is in force now, not what comes later. Requires `environment:edit`, for a freeze of the organization also `organization:edit`, and of a personal access token the scope `manage`. */
+      override?: {
+        /**
+         * @description The gate to let the run through.
+         * @enum {string}
+         */
+        gate: 'checks' | 'freeze'
+        /** @description Why, for the audit log. */
+        reason: string
+      }[]
       /** @description Available to the steps as `GANTRY_VAR_<NAME>`. The same rules apply as for names of hook variables; values are limited to 64 KiB. */
       variables?: {
         [key: string]: string | number | boolean | unknown[]
       }
     }
+    RetryRequest: {
+      /** @description Gates to let the run through: what is in force now, not what comes later. Requires `environment:edit`, for a freeze of the organization also `organization:edit`, and of a personal access token the scope `manage`. */
+      override?: {
+        /**
+         * @description The gate to let the run through.
+         * @enum {string}
+         */
+        gate: 'checks' | 'freeze'
+        /** @description Why, for the audit log. */
+        reason: string
+      }[]
+    }
     /** @description No fields. */
     EmptyRequest: Record<string, never>
+    OverrideGateRequest: {
+      /**
+       * @description The gate to let the run through.
+       * @enum {string}
+       */
+      gate: 'checks' | 'freeze'
+      /** @description Why, for the audit log. */
+      reason: string
+    }
     CreateIncomingHookRequest: {
       /** @description The name of the hook. */
       name: string
@@ -7777,6 +8054,144 @@ export interface components {
       credential_id?: number | null
       /** @description Servers of the same environment to deploy to. Requires `server:run`. */
       linked_resources?: components['schemas']['LinkedResource'][]
+    }
+    CreateEnvironmentFreezeRequest: {
+      /** @description The name of the freeze, for display. */
+      name: string
+      /** @description Why nothing may start, for people whose runs wait. */
+      reason: string
+      /**
+       * Format: date-time
+       * @description When it begins. Null with `weekly`.
+       */
+      starts_at?: string | null
+      /**
+       * Format: date-time
+       * @description When it ends. Null: when someone removes or changes it.
+       */
+      ends_at?: string | null
+      /** @description Holds every week between these times. Null for a freeze that happens once. */
+      weekly?: {
+        /** @description When it begins. */
+        from: {
+          /**
+           * @description The day of the week.
+           * @enum {string}
+           */
+          day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+          /** @description The time of day, as clocks in `time_zone` show it: `HH:MM`. */
+          time: string
+        }
+        /** @description When it ends: the first such time after `from`. */
+        to: {
+          /**
+           * @description The day of the week.
+           * @enum {string}
+           */
+          day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+          /** @description The time of day, as clocks in `time_zone` show it: `HH:MM`. */
+          time: string
+        }
+      } | null
+      /** @description The time zone of `weekly`, by its IANA name, such as `Europe/Berlin`. Null without `weekly`. */
+      time_zone?: string | null
+      /**
+       * @description Which held runs continue when it is over. `all`: every one. `latest`: of each deploy pipeline and branch only the newest run that a hook started; the others end as `SKIPPED_OUTDATED`. Where freezes overlap, `all` wins.
+       * @enum {string}
+       */
+      when_over?: 'all' | 'latest'
+    }
+    CreateOrganizationFreezeRequest: {
+      /** @description The name of the freeze, for display. */
+      name: string
+      /** @description Why nothing may start, for people whose runs wait. */
+      reason: string
+      /**
+       * Format: date-time
+       * @description When it begins. Null with `weekly`.
+       */
+      starts_at?: string | null
+      /**
+       * Format: date-time
+       * @description When it ends. Null: when someone removes or changes it.
+       */
+      ends_at?: string | null
+      /** @description Holds every week between these times. Null for a freeze that happens once. */
+      weekly?: {
+        /** @description When it begins. */
+        from: {
+          /**
+           * @description The day of the week.
+           * @enum {string}
+           */
+          day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+          /** @description The time of day, as clocks in `time_zone` show it: `HH:MM`. */
+          time: string
+        }
+        /** @description When it ends: the first such time after `from`. */
+        to: {
+          /**
+           * @description The day of the week.
+           * @enum {string}
+           */
+          day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+          /** @description The time of day, as clocks in `time_zone` show it: `HH:MM`. */
+          time: string
+        }
+      } | null
+      /** @description The time zone of `weekly`, by its IANA name, such as `Europe/Berlin`. Null without `weekly`. */
+      time_zone?: string | null
+      /**
+       * @description Which held runs continue when it is over. `all`: every one. `latest`: of each deploy pipeline and branch only the newest run that a hook started; the others end as `SKIPPED_OUTDATED`. Where freezes overlap, `all` wins.
+       * @enum {string}
+       */
+      when_over?: 'all' | 'latest'
+    }
+    ChangeFreezeRequest: {
+      /** @description The name of the freeze, for display. */
+      name?: string
+      /** @description Why nothing may start, for people whose runs wait. */
+      reason?: string
+      /**
+       * Format: date-time
+       * @description When it begins. Null with `weekly`.
+       */
+      starts_at?: string | null
+      /**
+       * Format: date-time
+       * @description When it ends. Null: when someone removes or changes it.
+       */
+      ends_at?: string | null
+      /** @description Holds every week between these times. Null for a freeze that happens once. */
+      weekly?: {
+        /** @description When it begins. */
+        from: {
+          /**
+           * @description The day of the week.
+           * @enum {string}
+           */
+          day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+          /** @description The time of day, as clocks in `time_zone` show it: `HH:MM`. */
+          time: string
+        }
+        /** @description When it ends: the first such time after `from`. */
+        to: {
+          /**
+           * @description The day of the week.
+           * @enum {string}
+           */
+          day: 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+          /** @description The time of day, as clocks in `time_zone` show it: `HH:MM`. */
+          time: string
+        }
+      } | null
+      /** @description The time zone of `weekly`, by its IANA name, such as `Europe/Berlin`. Null without `weekly`. */
+      time_zone?: string | null
+      /**
+       * @description Which held runs continue when it is over. `all`: every one. `latest`: of each deploy pipeline and branch only the newest run that a hook started; the others end as `SKIPPED_OUTDATED`. Where freezes overlap, `all` wins.
+       * @enum {string}
+       */
+      when_over?: 'all' | 'latest'
     }
     CreateStepRequest: {
       /** @description The name of the step, unique in the pipeline. */
@@ -9763,6 +10178,10 @@ export interface operations {
         'filter[type]'?: string
         /** @description The same as `filter[type]`. */
         'filter[operation]'?: string
+        /** @description Any of checks, approval, freeze; comma-separated. */
+        'filter[gate]'?: string
+        /** @description A branch, without `refs/heads/`: runs that were started for it. */
+        'filter[branch]'?: string
         /** @description Any of hook, manual, retry, pipeline; comma-separated. */
         'filter[trigger_type]'?: string
         /** @description UUIDs of hooks, comma-separated. */
@@ -9974,7 +10393,7 @@ export interface operations {
     }
     requestBody?: {
       content: {
-        'application/json': components['schemas']['EmptyRequest']
+        'application/json': components['schemas']['RetryRequest']
       }
     }
     responses: {
@@ -10026,6 +10445,78 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['Action']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  readActionGates: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the action. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ActionGates']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  overrideGate: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the action. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['OverrideGateRequest']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ActionGates']
         }
       }
       400: components['responses']['Malformed']
@@ -10194,6 +10685,10 @@ export interface operations {
         'filter[type]'?: string
         /** @description The same as `filter[type]`. */
         'filter[operation]'?: string
+        /** @description Any of checks, approval, freeze; comma-separated. */
+        'filter[gate]'?: string
+        /** @description A branch, without `refs/heads/`: runs that were started for it. */
+        'filter[branch]'?: string
         /** @description Any of hook, manual, retry, pipeline; comma-separated. */
         'filter[trigger_type]'?: string
         /** @description UUIDs of hooks, comma-separated. */
@@ -13274,6 +13769,246 @@ export interface operations {
       403: components['responses']['Forbidden']
       404: components['responses']['NotFound']
       406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listEnvironmentFreezes: {
+    parameters: {
+      query?: {
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
+        page?: number
+        /** @description Items per page. */
+        per_page?: number
+        /** @description Part of the name; case-insensitive. */
+        'filter[name]'?: string
+      }
+      header?: never
+      path: {
+        /** @description The id of the environment. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Freeze'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  createEnvironmentFreeze: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the environment. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CreateEnvironmentFreezeRequest']
+      }
+    }
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Freeze']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listOrganizationFreezes: {
+    parameters: {
+      query?: {
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
+        page?: number
+        /** @description Items per page. */
+        per_page?: number
+        /** @description Part of the name; case-insensitive. */
+        'filter[name]'?: string
+      }
+      header?: never
+      path: {
+        /** @description The id of the organization. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Freeze'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  createOrganizationFreeze: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the organization. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CreateOrganizationFreezeRequest']
+      }
+    }
+    responses: {
+      /** @description Created */
+      201: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Freeze']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  changeFreeze: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
+      path: {
+        /** @description The id of the freeze. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ChangeFreezeRequest']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Freeze']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      412: components['responses']['PreconditionFailed']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  removeFreeze: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
+      path: {
+        /** @description The id of the freeze. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      412: components['responses']['PreconditionFailed']
       414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']

@@ -36,6 +36,7 @@ export const REASONS = {
   WAITING_CONCURRENCY_PIPELINE: 'Waiting: pipeline busy',
   WAITING_CONCURRENCY_TARGET: 'Waiting: server busy',
   WAITING_WORKER: 'Waiting: no worker can take it',
+  WAITING_FREEZE: 'Waiting: freeze',
   IN_PROGRESS: 'In progress',
   REVERTING: 'Reverting to the previous release',
   COMPLETED: 'Completed',
@@ -50,6 +51,7 @@ export const REASONS = {
   FAILED_REVERT: 'Failed; revert failed',
   SKIPPED: 'Skipped',
   SKIPPED_UNCHANGED: 'Skipped: nothing relevant has changed',
+  SKIPPED_OUTDATED: 'Skipped: a newer run of the branch has started',
 } as const
 
 export type ReasonCode = keyof typeof REASONS
@@ -58,6 +60,27 @@ export type ReasonCode = keyof typeof REASONS
 export function reasonName(code: string): string {
   return Object.hasOwn(REASONS, code) ? REASONS[code as ReasonCode] : displayName(code.toLowerCase())!
 }
+
+/** What a run passes between its creation and the queue, in this order. */
+export const GATES = { checks: 'Checks', approval: 'Approval', freeze: 'Freeze' } as const
+export type Gate = keyof typeof GATES
+
+/** The gate that is closed for a run or a target with this reason. */
+export function gateOf(reason: ReasonCode): Gate | null {
+  return reason === 'WAITING_FREEZE' ? 'freeze' : null
+}
+
+/** The first one is that of ISO 8601. */
+export const WEEKDAYS = [
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+  'sunday',
+] as const
+export type Weekday = (typeof WEEKDAYS)[number]
 
 export const TRIGGER_TYPES = ['hook', 'manual', 'retry', 'pipeline'] as const
 export const RESOURCE_TYPES = { application: 'Application', server: 'Server' } as const

@@ -261,6 +261,48 @@ environments:
   })
 })
 
+suite('weekly freezes', () => {
+  const organization = nextName()
+  const WEEKEND =
+    'Weekend: {reason: Away, weekly: {from: {day: friday, time: "16:00"}, to: {day: monday, time: "08:00"}}, time_zone: Europe/Berlin}'
+  const live = (freezes: string) => shop(organization, `  live:\n    type: production\n    ${freezes}\n`)
+
+  test('are created, changed and removed; a freeze of the day stays, whatever the file says', async () => {
+    assert.ok(
+      summarize(await applied(live(`freezes: {${WEEKEND}}`))).includes(
+        'create environments.live.freezes.Weekend',
+      ),
+    )
+    const { id: environmentId } = await db
+      .selectFrom('environments')
+      .select('id')
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    const path = `/environments/${environmentId}/freezes`
+    const body = { name: 'Incident', reason: 'Payments fail', starts_at: '2026-01-01T00:00:00Z' }
+    assert.equal((await api.request('POST', path, { token: administrator.token, body })).status, 201)
+    const later = WEEKEND.replace('16:00', '17:00')
+    assert.deepEqual(summarize(await applied(live(`freezes: {${later}}`), { prune: true })), [
+      'change environments.live.freezes.Weekend',
+    ])
+    assert.deepEqual(summarize(await applied(live(''), { prune: true })), [
+      'delete environments.live.freezes.Weekend',
+    ])
+    assert.deepEqual(
+      (await read(path)).map(({ name }: { name: string }) => name),
+      ['Incident'],
+    )
+  })
+
+  test('of a time zone that does not exist are an error at their line', async () => {
+    const { status, body } = await apply(
+      live(`freezes: {${WEEKEND.replace('Europe/Berlin', 'Mars/Olympus')}}`),
+    )
+    assert.equal(status, 422)
+    assert.match(JSON.stringify(body.errors), /time_zone/)
+  })
+})
+
 suite('pruning', () => {
   const organization = nextName()
   const full = shop(

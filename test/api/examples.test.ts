@@ -158,6 +158,24 @@ async function recordInventory() {
   })
   const environment = { path: { id: environmentId } }
   await by('readEnvironment', environment)
+  const weekend = {
+    name: 'Weekend',
+    reason: 'The team is away',
+    weekly: { from: { day: 'friday', time: '16:00' }, to: { day: 'monday', time: '08:00' } },
+    time_zone: 'Europe/Berlin',
+  }
+  const freeze = await by('createEnvironmentFreeze', { path: { id: staging.id }, body: weekend })
+  await by('listEnvironmentFreezes', { path: { id: staging.id } })
+  await by('changeFreeze', { path: { id: freeze.id }, body: { when_over: 'latest' } })
+  await by('removeFreeze', { path: { id: freeze.id } })
+  const holidays = {
+    name: 'Holidays',
+    reason: 'Nothing goes out before the new year',
+    starts_at: '2099-12-24T00:00:00Z',
+    ends_at: '2100-01-02T00:00:00Z',
+  }
+  await by('createOrganizationFreeze', { ...organization, body: holidays })
+  await by('listOrganizationFreezes', organization)
   await by('changeEnvironment', { ...environment, body: { description: 'What customers see' } })
   await by('listEnvironments', project)
 
@@ -345,6 +363,18 @@ async function recordCommands() {
   await by('callHook', signed(payload))
 
   const { id: restartId } = await prepare('runPipeline', { path: { id: shop.restartId } })
+  const incident = { name: 'Incident', reason: 'Payments fail', starts_at: '2026-01-01T00:00:00Z' }
+  const { id: freezeId } = await prepare('createOrganizationFreeze', {
+    path: { id: shop.organizationId },
+    body: incident,
+  })
+  const { id: heldId } = await prepare('runPipeline', { path: { id: shop.restartId } })
+  await by('readActionGates', { path: { id: heldId } })
+  await by('overrideGate', {
+    path: { id: heldId },
+    body: { gate: 'freeze', reason: 'Restarts the payment service' },
+  })
+  await prepare('removeFreeze', { path: { id: freezeId } })
   await by('cancelAction', { path: { id: restartId }, body: {} })
   const { id: retriedId } = await by('retryAction', { path: { id: restartId }, body: {} })
   return { deployId, retriedId }

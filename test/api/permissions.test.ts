@@ -112,6 +112,12 @@ async function createObjects(): Promise<Record<string, string>> {
   const server = `/servers/${tree.serverIds[0]}`
   const role = await create(`${organization}/roles`, { name: 'Nothing', permissions: [] })
   const invitation = await create(`${organization}/invitations`, { email: 'new@example.com', role: 'viewer' })
+  const freeze = await create(`/environments/${tree.environmentId}/freezes`, {
+    name: 'Past',
+    reason: 'Done',
+    starts_at: '2026-01-01T00:00:00Z',
+    ends_at: '2026-01-02T00:00:00Z',
+  })
   const variable = await create(`${application}/variables`, { name: 'COLOUR', value: 'blue' })
   const step = await db
     .selectFrom('pipeline_steps')
@@ -134,6 +140,7 @@ async function createObjects(): Promise<Record<string, string>> {
     '/organizations/:id/members/:user_id': `${organization}/members/${viewer.id}`,
     '/projects/:id': `/projects/${tree.projectId}`,
     '/environments/:id': `/environments/${tree.environmentId}`,
+    '/freezes/:id': `/freezes/${freeze.id}`,
     '/roles/:id': `/roles/${role.id}`,
     '/credentials/:id': `/credentials/${tree.credentialId}`,
     '/servers/:id': server,

@@ -300,6 +300,11 @@ const ROWS: Record<string, string> = {
       'http://localhost/app/actions/1' from hooks limit 1`,
   captured_values: `insert into captured_values (id, action_id, hook_id, values, origin, is_recreated)
     select gen_random_uuid(), (select min(id) from actions), id, '{"id": 1}', 'https://example.com', false from hooks limit 1`,
+  freezes: `insert into freezes (organization_id, name, reason, starts_at, created_by)
+    select o.id, 'Holidays', 'Closed', '2099-12-24', u.id from organizations o, users u limit 1`,
+  frozen_environments: 'insert into frozen_environments select id, now(), true from environments limit 1',
+  gate_overrides: `insert into gate_overrides (action_id, gate, reason, freeze_ids, user_id)
+    select (select min(id) from actions), 'freeze', 'Hotfix', '{1,2}', id from users limit 1`,
   hook_health: 'insert into hook_health (hook_id) select id from hooks limit 1',
   audit_entries: `insert into audit_entries (organization_id, verb, subject_type, subject_id, subject_name, after)
     select id, 'create', 'hook', '1', 'Hook', '{"a":  1}' from organizations limit 1`,

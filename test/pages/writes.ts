@@ -61,6 +61,11 @@ export const EXCEPTED: Record<string, string> = {
   exchangeLoginAuthorization: 'Called by the command line after a person approved its login.',
   createDeviceCode: 'Called by the command line on a machine without a browser.',
   takeDeviceToken: 'The same, until a person has approved.',
+  createEnvironmentFreeze: 'Gates have no pages yet.',
+  createOrganizationFreeze: 'The same.',
+  changeFreeze: 'The same.',
+  removeFreeze: 'The same.',
+  overrideGate: 'The same.',
 }
 
 const performed = new WeakMap<Browser, Set<string>>()

@@ -113,6 +113,8 @@ export const plan: Register = (program) => {
           ['Pipeline', pipeline.path],
           ['Source', source && [source.source_type, source.source_ref].filter(Boolean).join(' ')],
           ['Starts', would_wait_human_readable ?? 'immediately'],
+          // An older instance knows none.
+          ['Gates', (planned.gates ?? []).map(describeGate).join(', ')],
           ['Variables', Object.keys(planned.variables).join(', ')],
         ])
         screen.print()
@@ -141,4 +143,9 @@ export const plan: Register = (program) => {
         printComparisons(screen, planned.comparisons)
       }),
     )
+}
+
+/** `freeze`, or `freeze until 2026-12-27T00:00:00.000Z`. */
+function describeGate({ gate, until }: { gate: string; until: string | null }): string {
+  return until === null ? gate : `${gate} until ${until}`
 }

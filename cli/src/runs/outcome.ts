@@ -62,6 +62,8 @@ function headline(action: Action): string {
   if (status_reason_code === 'FAILED_CANCELLED') return `#${id} was canceled${time && ` after ${time}`}`
   if (status_reason_code === 'SKIPPED_UNCHANGED')
     return `#${id} was skipped: no file that the paths of its hook match has changed since what is live`
+  if (status_reason_code === 'SKIPPED_OUTDATED')
+    return `#${id} was skipped: a newer run of its branch has started, or continues instead`
   if (status === 'skipped')
     return `#${id} was skipped: a run it depends on failed, or a newer run superseded it`
   const reason = status_reason_code === 'FAILED' ? '' : ` (${oneLine(stateOf(action))})`

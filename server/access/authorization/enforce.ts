@@ -31,7 +31,8 @@ import { requirementOf, type TokenRequirement, unmetRequirement } from './token-
  *   `'in-outages'`: also, a token that was used in the last ten minutes is accepted while the database is unreachable.
  * - `permissions`: a token, and every listed permission in the scope of the object that the URL names.
  *   `resource:view` means `view` of the kind of resource that the pipeline runs on; `replay` for the permission
- *   to repeat a hook request: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery.
+ *   to repeat a hook request: `pipeline:run` for a call, which starts a run, and `hook:edit` for a delivery;
+ *   `freeze` for `edit` of what a freeze covers: its environment, or its organization.
  *   `visible: 'by-needs'`: callers with all of them need not be able to view the object itself.
  */
 export type Access = { kind: 'public'; caller?: 'optional' } | Guarded
@@ -47,7 +48,7 @@ type Guarded = {
 
 type Availability = 'while-busy' | 'in-outages'
 
-type Need = Permission | 'resource:view' | 'replay'
+type Need = Permission | 'resource:view' | 'replay' | 'freeze'
 
 /** A route, the access it requires, and what it requires of a personal access token; null for public routes. */
 export type RouteAccess = { method: string; url: string; access: Access; token: TokenRequirement | null }
@@ -239,11 +240,17 @@ async function authorize(
     .map((need) => permissionFor(need, scope))
     .filter((permission) => !can(caller, permission, scope))
   const isVisible =
-    can(caller, `${VISIBLE_AS[access.of]}:view`, scope) || (access.visible && missing.length === 0)
+    can(caller, `${visibleAs(access.of, scope)}:view`, scope) || (access.visible && missing.length === 0)
   if (!isVisible) throw notFound()
   if (missing.length > 0) throw forbidden(`This requires the permission ${missing.join(' and ')}.`)
   return scope
 }
+
+function visibleAs(kind: Kind, scope: Located) {
+  return kind === 'freeze' ? frozenBy(scope) : VISIBLE_AS[kind]
+}
+
+const frozenBy = ({ environment_id }: Located) => (environment_id == null ? 'organization' : 'environment')
 
 function tokenRequirement(method: string, url: string, access: Access): TokenRequirement | null {
   if (access.kind === 'public') return null
@@ -260,6 +267,7 @@ function rejectLimitedToken({ method, routeOptions, caller }: FastifyRequest, ac
 function permissionFor(need: Need, scope: Located): Permission {
   if (need === 'resource:view') return `${scope.resource_type!}:view`
   if (need === 'replay') return scope.hook_type === 'outgoing' ? 'hook:edit' : 'pipeline:run'
+  if (need === 'freeze') return `${frozenBy(scope)}:edit`
   return need
 }
 

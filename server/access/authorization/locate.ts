@@ -17,6 +17,7 @@ export const VISIBLE_AS = {
   'incoming hook': 'hook',
   'outgoing hook': 'hook',
   'hook request': 'hook',
+  freeze: 'environment',
 } as const satisfies Record<string, Resource>
 
 export type Kind = keyof typeof VISIBLE_AS
@@ -51,6 +52,10 @@ const QUERIES: Record<Kind, string> = {
   action: `${PIPELINE} ${FROM_PIPELINE} join actions a on a.pipeline_id = l.id where a.id = $1`,
   'incoming hook': `${PIPELINE} ${FROM_HOOK} where h.id = $1 and h.type = 'incoming' and h.deleted_at is null`,
   'outgoing hook': `${PIPELINE} ${FROM_HOOK} where h.id = $1 and h.type = 'outgoing' and h.deleted_at is null`,
+  // Without an environment, it covers the organization.
+  freeze: `select f.organization_id, e.project_id, f.environment_id from freezes f
+    join organizations o on o.id = f.organization_id and o.deleted_at is null
+    left join environments e on e.id = f.environment_id where f.id = $1 and e.deleted_at is null`,
   'hook request': `${PIPELINE}, h.type as hook_type ${FROM_HOOK} join hook_requests q on q.hook_id = h.id
     where q.id = $1`,
 }

@@ -70,6 +70,8 @@ export async function sampleSubject(
         }
       : null,
     has_place: false,
+    gate: null,
+    branch: null,
     cancelled_by: null,
     cancelled_at: null,
     started_at: now,

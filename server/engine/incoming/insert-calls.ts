@@ -52,8 +52,7 @@ const FRESH = `(plan is null or key is null or action_id in (select claimed.acti
  * them. Between our snapshot and our commit a few may end and leave nobody to free a slot, hardly this many; what is
  * missed all the same is found by `scheduling.sweep`.
  *
- * They are the next rows in the order that only the index of pipeline and status provides; others hold every run that is
- * queued. Any condition within the limit would make the planner believe that so few rows are left that all can be read.
+ * They are the next rows in the order that only the index of runs without a slot provides, which leaves out those at a gate.
  */
 const CROWD = 8
 
@@ -84,11 +83,12 @@ const insertStatement = (options: { notifies: boolean }) => `
   ahead as materialized (
     select p.id as pipeline_id, (
       select count(*) from (
-        select a.pipeline_id, a.status, a.has_place from actions a
-        where (a.pipeline_id, a.status, a.id) > (p.id, 'waiting', 0)
-        order by a.pipeline_id, a.status, a.id limit ${CROWD}
+        select a.pipeline_id, a.status from actions a
+        where (a.pipeline_id, a.id) > (p.id, 0) and a.status in ('queued', 'waiting') and not a.has_place
+          and a.gate is null
+        order by a.pipeline_id, a.id limit ${CROWD}
       ) as next
-      where next.pipeline_id = p.id and next.status = 'waiting' and not next.has_place) as count
+      where next.pipeline_id = p.id and next.status = 'waiting') as count
     from pipelines p
     where p.id in (select pipeline_id from hooks_called) and p.max_parallel_actions > 0
       and p.queue_policy = 'queue'

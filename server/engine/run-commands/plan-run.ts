@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { planGates } from '#engine/gates/read-gates.ts'
 import { IS_HELD } from '#engine/scheduling/held-targets.ts'
 import { loadServers } from '#model/inventory/load-resources.ts'
 import { type PipelineDefinition, type PlannedTarget, planRun } from '#model/pipelines/plan.ts'
@@ -34,7 +35,10 @@ export function planPipeline(
     if (plan.kind === 'impossible') return conflict(plan.reason)
     const [hasSlot] = await acquireSlots(trx, [definition])
     if (!hasSlot) return conflict(BUSY)
-    const reason = await findWaitingReason(trx, definition, plan.targets)
+    const isRollback = resolved.source.deployment?.type === 'rollback'
+    const gates = await planGates(trx, definition.environmentId, { isRollback })
+    const reason =
+      gates.length > 0 ? 'WAITING_FREEZE' : await findWaitingReason(trx, definition, plan.targets)
     const targets = await describeTargets(trx, pipelineId, plan.targets)
     return {
       kind: 'planned',
@@ -44,6 +48,7 @@ export function planPipeline(
         comparisons: null,
         source: describeSource(resolved.source),
         rollback: describeRollback(resolved.rollback, viewer),
+        gates,
         would_wait: reason,
         would_wait_human_readable: reason && reasonName(reason),
         variables: input.variables ?? {},
@@ -116,12 +121,13 @@ async function findWaitingReason(
   const { rows } = await sql<{ pipeline: boolean; server: boolean }>`
     select ${maxParallelActions}::int > 0 and ${maxParallelActions}::int <= (
         select count(*) from actions where pipeline_id = ${id} and status in ('waiting', 'queued', 'in-progress')
+          and gate is null
       ) as pipeline,
       exists (
         select from servers s
         where s.id = any(${first}::bigint[]) and s.max_parallel_actions > 0 and s.max_parallel_actions <= (
           select count(*) from targets
-          where server_id = s.id and status in ('waiting', 'queued', 'in-progress') and not ${IS_HELD})
+          where server_id = s.id and status in ('waiting', 'queued', 'in-progress') and gate is null and not ${IS_HELD})
       ) as server`.execute(db)
   const { pipeline, server } = rows[0]!
   if (pipeline) return 'WAITING_CONCURRENCY_PIPELINE'

@@ -2,6 +2,7 @@
 // runner does its work.
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { actorOf } from '#access/audit/actor.ts'
 import { type Caller, createCallerFinder } from '#access/authorization/caller.ts'
 import { callerOf, permissions, scopeOf, tokenOf, withTokens } from '#access/authorization/enforce.ts'
 import { operationsOf } from '#access/authorization/operation.ts'
@@ -22,7 +23,7 @@ import { originOf } from '#platform/http/requests.ts'
 import * as t from '#platform/http/schemas.ts'
 import { type PlanChangesDeps, planChanges } from './plan-changes.ts'
 import { planPipeline } from './plan-run.ts'
-import { runBody, runPlanSchema } from './schemas.ts'
+import { retryBody, runBody, runPlanSchema } from './schemas.ts'
 import { type Requester, type RunDeps, retryAction, runPipeline } from './start-run.ts'
 
 export type RunRoutes = RunDeps &
@@ -98,11 +99,11 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
       description:
         'Starts a new action with the same servers, variables and commit, and the current steps of the pipeline. The original action must have ended. Returns the new one as it starts or, with `Prefer: wait`, when it has ended.',
       params,
-      body: t.emptyBody,
+      body: retryBody,
       response: { 201: t.ref(actionSchema), ...problems },
     }),
     async (request, reply) => {
-      const outcome = await retryAction(deps, request.params.id, requesterOf(request))
+      const outcome = await retryAction(deps, request.params.id, request.body, requesterOf(request))
       return showStarted(request, reply.code(201), unwrap(outcome).actionId)
     },
   )
@@ -186,9 +187,11 @@ function environmentOf(request: FastifyRequest): number {
 }
 
 function requesterOf(request: FastifyRequest): Requester {
-  const { id, name, email } = callerOf(request)
+  const caller = callerOf(request)
+  const { id, name, email } = caller
   const origin = originOf(request)
-  return { id, name, email, address: request.ip, origin, seesActions: seesActions(request) }
+  const overrider = { caller, actor: actorOf(request), scope: scopeOf(request) }
+  return { id, name, email, address: request.ip, origin, seesActions: seesActions(request), overrider }
 }
 
 /** Reads a run for the user who has just started or cancelled it. */

@@ -1,3 +1,4 @@
+import { gateSchema, overridesField } from '#engine/gates/schemas.ts'
 import { type ReleaseComparison, releaseComparisonSchema } from '#model/actions/changes-schemas.ts'
 import { serverResourceSchema } from '#model/actions/summary-schemas.ts'
 import type { VariableValue } from '#model/payload/coerce.ts'
@@ -34,6 +35,7 @@ export const runBody = t.Exactly(
       description: "For a deploy. Default: the application's default branch.",
     }),
     trigger_comment: t.Text({ maxLength: 255, description: 'The reason for the run.' }),
+    override: overridesField,
     variables: t.Record(
       t.Text(),
       t.Unsafe<VariableValue>({ type: ['string', 'integer', 'boolean', 'array'], items: {} }),
@@ -104,6 +106,7 @@ export const runPlanSchema = t.namedObject('RunPlan', {
       'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
   }),
   rollback: t.refOrNull(rollbackSchema, 'What a rollback would undo; null for other runs.'),
+  gates: t.List(t.ref(gateSchema), 'The closed gates that the run would wait at, in their order.'),
   would_wait: t.Unsafe<ReasonCode | null>({
     type: ['string', 'null'],
     description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',
@@ -124,3 +127,6 @@ export const runSchemas = [rollbackReleaseSchema, rollbackSchema, runPlanSchema]
 
 export type RunPlan = t.Static<typeof runPlanSchema>
 export type RunInput = t.Static<typeof runBody>
+
+export const retryBody = t.Exactly(t.optionalFields({ override: overridesField }), { title: 'RetryRequest' })
+export type RetryInput = t.Static<typeof retryBody>

@@ -1,4 +1,6 @@
 import { sql } from 'kysely'
+import { type Overrider, prepareOverrides } from '#engine/gates/override.ts'
+import type { Override } from '#engine/gates/schemas.ts'
 import type { Enqueue } from '#engine/scheduling/jobs.ts'
 import { startChildren, startOf } from '#engine/scheduling/start-children.ts'
 import { NO_DETAILS, type Start, startActions } from '#model/actions/start-actions.ts'
@@ -22,7 +24,7 @@ import {
   type ResolvedSource,
   resolveSource,
 } from './resolve-source.ts'
-import type { RunInput } from './schemas.ts'
+import type { RetryInput, RunInput } from './schemas.ts'
 
 export type RunDeps = { db: Database; enqueue: Enqueue }
 
@@ -34,10 +36,13 @@ export type Requester = {
   address: string
   origin: string | null
   seesActions: boolean
+  /** For gates that the run is let through. */
+  overrider: Overrider
 }
 
 /** What distinguishes a run from other runs of its pipeline by the same user. */
-type RunDetails = Pick<Start, 'trigger_type' | keyof DeploySource> & Partial<Start>
+type RunDetails = Pick<Start, 'trigger_type' | keyof DeploySource> &
+  Partial<Start> & { overrides?: Override[] }
 
 export type StartOutcome = { kind: 'started'; actionId: number } | HttpProblem
 
@@ -56,6 +61,7 @@ export function runPipeline(
       trigger_type: 'manual',
       trigger_comment: input.trigger_comment ?? null,
       variables: input.variables ?? {},
+      overrides: input.override,
     })
   })
 }
@@ -87,7 +93,7 @@ async function startRun(
   enqueue: Enqueue,
   { definition, credentialId }: RunnablePipeline,
   requester: Requester,
-  run: RunDetails,
+  { overrides = [], ...run }: RunDetails,
 ): Promise<StartOutcome> {
   const plan = planRun(definition)
   if (plan.kind === 'impossible') return conflict(plan.reason)
@@ -97,11 +103,14 @@ async function startRun(
     const [hasSlot] = await acquireSlots(trx, [definition])
     if (!hasSlot) return conflict(BUSY)
   }
+  const overridden = await prepareOverrides(trx, overrides, requester.overrider)
+  if (overridden.kind !== 'allowed') return overridden
   const { id, name, email, address, origin } = requester
   const trigger = { triggered_by: id, trigger_name: name, trigger_email: email, ip_address: address, origin }
   const start = startOf(definition, 0, { waitsForParent: false })
   const details = { ...NO_DETAILS, ...start, ...trigger, credential_id: credentialId, ...run }
   const [actionId] = await startActions(trx, [details], planRows(plan, 0))
+  await overridden.store(actionId!)
   if (definition.hasDependents) await startChildren(trx, [actionId!])
   await enqueue.runs(trx, [actionId!])
   return { kind: 'started', actionId: actionId! }
@@ -126,6 +135,7 @@ export const BUSY = 'The pipeline is busy, and its queue policy rejects further 
 export function retryAction(
   { db, enqueue }: RunDeps,
   actionId: number,
+  { override: overrides }: RetryInput,
   requester: Requester,
 ): Promise<StartOutcome> {
   return db.transaction().execute(async (trx): Promise<StartOutcome> => {
@@ -154,6 +164,7 @@ export function retryAction(
       hook_parsed_variables,
       variables,
       retry_of: actionId,
+      overrides,
     })
   })
 }

@@ -1,9 +1,11 @@
 import { sql } from 'kysely'
-import { isEnd, SKIPPED, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
+import { isEnd, OUTDATED, SKIPPED, type State, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
 import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
+import { gateOf } from '#platform/vocabulary.ts'
+import { findOutdated, forgetFrozen, holdRuns, releaseHeld, returnSlots } from './frozen-runs.ts'
 import { IS_HELD, isHeld } from './held-targets.ts'
 import { completeHeld, planReturns } from './resolve-held.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
@@ -56,7 +58,12 @@ export async function assignSlots(
     const ready = slotted.flatMap(({ targets }) => readyTargets(targets))
     const held = slotted.flatMap(({ targets }) => targets.filter(isHeld))
     for (const { serverId } of [...ready, ...held]) servers.add(serverId)
-    queued.push(...(await assignServerSlots(pass, takeAll(servers), ready)))
+    const assigned = await assignServerSlots(pass, takeAll(servers), ready)
+    queued.push(...assigned.queued)
+    for (const { pipelineId, targets } of assigned.frozen) {
+      pipelines.add(pipelineId)
+      for (const { serverId } of targets) servers.add(serverId)
+    }
     for (const action of pass.loaded()) {
       if (!action.hasSlot) continue
       pass.moveAction(action, actionState(action.targets))
@@ -68,8 +75,8 @@ export async function assignSlots(
   if (queued.length > 0) await enqueueTargets(pass.trx, queued)
 }
 
-function needsSlot(action: ScheduledAction): boolean {
-  return !action.hasSlot && (action.status === 'queued' || action.status === 'waiting')
+function needsSlot({ hasSlot, status, reason }: ScheduledAction): boolean {
+  return !hasSlot && (status === 'queued' || status === 'waiting') && gateOf(reason) === null
 }
 
 function takeAll(ids: Set<number>): number[] {
@@ -80,12 +87,45 @@ function takeAll(ids: Set<number>): number[] {
 
 async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]): Promise<void> {
   if (pipelineIds.length === 0) return
-  for (const action of await pass.load(await nextActions(pass.trx, pipelineIds))) pass.acquireSlot(action)
+  for (const action of await chooseNext(pass, pipelineIds)) pass.acquireSlot(action)
   for (const action of pass.loaded()) {
     if (needsSlot(action) && pipelineIds.includes(action.pipelineId))
       pass.moveAction(action, WAITING_FOR_PIPELINE)
   }
   await moveRestToWaiting(pass, pipelineIds)
+}
+
+/** Those that come next, as far as slots are free and no freeze holds them. Runs that a freeze held come before newer ones. */
+async function chooseNext(pass: SchedulingPass, pipelineIds: number[]): Promise<ScheduledAction[]> {
+  const next = await pass.load(await nextActions(pass.trx, pipelineIds))
+  if (pass.freezes().length > 0) {
+    if (next.length > 0) await holdRuns(pass, pipelineIds)
+  } else if (pass.holdsRuns()) await releaseRuns(pass, pipelineIds)
+  else return next
+  return pass.load(await nextActions(pass.trx, pipelineIds))
+}
+
+/**
+ * Runs that a freeze held wait for a slot again, oldest first; call it only while none is in force. Returns what has to
+ * be looked at; `isLast`: there are no more.
+ */
+export async function releaseRuns(
+  pass: SchedulingPass,
+  of: readonly number[] | 'all',
+): Promise<{ pipelineIds: number[]; isLast: boolean }> {
+  const { outdated, pipelineIds, isEmpty } = await releaseHeld(pass, of)
+  await skipActions(pass, await pass.load(outdated), OUTDATED)
+  await pass.flush()
+  const isForgotten = await forgetFrozen(pass)
+  return { pipelineIds, isLast: isForgotten || isEmpty }
+}
+
+/** Of a run at a gate that was opened: it waits for a slot, unless it is too late for it. */
+export async function leaveGate(pass: SchedulingPass, action: ScheduledAction): Promise<void> {
+  if (gateOf(action.reason) === null || pass.isFrozen(action)) return
+  const outdated = await findOutdated(pass.trx, [action.pipelineId], [action.id])
+  if (outdated.length > 0) await skipActions(pass, [action], OUTDATED)
+  else pass.moveAction(action, WAITING_FOR_PIPELINE)
 }
 
 /** New actions that come after those with a slot. */
@@ -105,7 +145,7 @@ async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<num
     ) as slots
     cross join lateral (
       select id from actions
-      where pipeline_id = p.id and status in ('queued', 'waiting') and not has_place
+      where pipeline_id = p.id and status in ('queued', 'waiting') and not has_place and gate is null
       order by id limit greatest(free, 0)
     ) as next
     where p.id = ${anyId(pipelineIds)}`.execute(trx)
@@ -113,30 +153,38 @@ async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<num
 }
 
 /** Ends actions that have not started, without a run. */
-async function skipActions(pass: SchedulingPass, actions: readonly ScheduledAction[]): Promise<void> {
+async function skipActions(
+  pass: SchedulingPass,
+  actions: readonly ScheduledAction[],
+  end: State = SKIPPED,
+): Promise<void> {
   const targets = actions.flatMap((action) => action.targets)
-  await pass.endIdle(targets, SKIPPED)
-  for (const action of actions) pass.moveAction(action, SKIPPED)
+  await pass.endIdle(targets, end)
+  for (const action of actions) pass.moveAction(action, end)
 }
 
-/** Returns the targets that have a slot now; the others of `ready` wait. */
+/** Returns the targets that have a slot now; the others of `ready` wait. The actions that are frozen by now return theirs. */
 async function assignServerSlots(
   pass: SchedulingPass,
   serverIds: number[],
   ready: ScheduledTarget[],
-): Promise<TargetJob[]> {
-  if (serverIds.length === 0) return []
+): Promise<{ queued: TargetJob[]; frozen: ScheduledAction[] }> {
+  if (serverIds.length === 0) return { queued: [], frozen: [] }
   const servers = await serverSlots(pass.trx, serverIds)
   const waiting = servers.flatMap((server) => server.waiting)
   const heldIds = servers.flatMap((server) => server.held)
   const actions = await pass.load([...waiting.map(({ actionId }) => actionId), ...heldIds])
+  const frozen = await returnSlots(pass)
+  const frozenIds = new Set(frozen.map(({ id }) => id))
   const back = await planReturns(pass)
   const waitingIds = new Set(waiting.map(({ targetId }) => targetId))
   const candidates = [
     ...ready,
     ...back.keys(),
     ...actions.flatMap((action) => action.targets.filter((target) => waitingIds.has(target.id))),
-  ].sort((a, b) => a.actionId - b.actionId)
+  ]
+    .filter(({ actionId }) => !frozenIds.has(actionId))
+    .sort((a, b) => a.actionId - b.actionId)
   const workers = servers.some((server) => server.isLocal) ? await pass.workers() : []
   const places = new Map(servers.map((server) => [server.id, placeTarget(server, workers)]))
   const free = new Map(servers.map((server) => [server.id, server.free]))
@@ -160,7 +208,7 @@ async function assignServerSlots(
       wait(pass, target, 'WAITING_CONCURRENCY_TARGET')
     }
   }
-  return queued
+  return { queued, frozen: frozen.filter(({ hasSlot }) => !hasSlot) }
 }
 
 function wait(pass: SchedulingPass, target: ScheduledTarget, reason: ReasonCode): void {
@@ -181,7 +229,7 @@ async function serverSlots(trx: Transaction, serverIds: number[]): Promise<Serve
     select s.id, slots.free, s.provider_code = 'local' as "isLocal", s.worker_name as "workerName", coalesce((
       select json_agg(json_build_object('targetId', next.id, 'actionId', next.action_id))
       from (
-        (select id, action_id from targets where server_id = s.id and status = 'waiting'
+        (select id, action_id from targets where server_id = s.id and status = 'waiting' and gate is null
           order by action_id limit slots.free)
         union
         (select id, action_id from targets where server_id = s.id and status_reason_code = 'WAITING_WORKER'

@@ -71,13 +71,14 @@ async function findFreeSlots(db: Database): Promise<FreeSlots[]> {
       select p.environment_id, p.id from pipelines p
       cross join lateral (
         select updated_at from actions where pipeline_id = p.id and status in ('queued', 'waiting') and not has_place
+          and gate is null
         order by id limit 1
       ) as next
       where next.updated_at < now() - interval '10 seconds' and (p.max_parallel_actions = 0 or p.max_parallel_actions >
           (select count(*) from actions where pipeline_id = p.id and has_place))
     ), free_servers as (
       select s.environment_id, s.id from servers s
-      where (exists (select from targets where server_id = s.id and status = 'waiting')
+      where (exists (select from targets where server_id = s.id and status = 'waiting' and gate is null)
           or exists (select from targets where server_id = s.id and ${IS_HELD}))
         and (s.max_parallel_actions = 0 or s.max_parallel_actions >
           (select count(*) from targets

@@ -44,6 +44,27 @@ test('a pass reads as much with many waiting actions as with none', async () => 
 })
 
 for (const knowledge of ['without', 'with'] as const)
+  test(`a pass reads as much with many runs at a gate as with none, ${knowledge} statistics`, async () => {
+    const alone = openDatabase(settings, { max: 1, onIdleError: () => {} })
+    try {
+      const tree = await createTestTree(db)
+      await sql`update pipelines set max_parallel_actions = 1 where id = ${tree.pipelineId}`.execute(db)
+      const few = await entriesRead(alone.db, await insert(tree, 'queued', 1, 'pending'))
+      await sql`update actions set has_place = false, status = 'failed', status_reason_code = 'FAILED',
+        completed_at = now() where pipeline_id = ${tree.pipelineId}`.execute(db)
+      await sql`
+        insert into actions (environment_id, pipeline_id, type, status, status_reason_code, trigger_type, gate)
+        select ${tree.environmentId}, ${tree.pipelineId}, 'deploy', 'waiting', 'WAITING_FREEZE', 'manual', 'freeze'
+        from generate_series(1, 5000)`.execute(db)
+      if (knowledge === 'with') await sql`analyze actions, targets`.execute(db)
+      const many = await entriesRead(alone.db, await insert(tree, 'queued', 1, 'pending'))
+      assert.ok(many < few + 50, `${many} index entries with 5,000 at a gate, ${few} with none`)
+    } finally {
+      await alone.close()
+    }
+  })
+
+for (const knowledge of ['without', 'with'] as const)
   test(`a pass reads as much with many runs that have their slots as with none, ${knowledge} statistics`, async () => {
     const alone = openDatabase(settings, { max: 1, onIdleError: () => {} })
     try {

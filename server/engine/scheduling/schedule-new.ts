@@ -64,18 +64,24 @@ type Unplaced = { id: number; environmentId: number; pipelineId: number; isNew: 
 async function loadUnplaced(db: Database, ids: string[]): Promise<Map<string, Unplaced>> {
   const { rows } = await sql<Unplaced>`
     select id, environment_id as "environmentId", pipeline_id as "pipelineId", status = 'queued' as "isNew" from actions
-    where id = ${anyId(ids.map(Number))} and status in ('queued', 'waiting') and not has_place`.execute(db)
+    where id = ${anyId(ids.map(Number))} and status in ('queued', 'waiting') and not has_place
+      and gate is null`.execute(db)
   return new Map(rows.map((row) => [String(row.id), row]))
 }
 
-/** Of unlimited pipelines: the new actions of the others wait. */
+/**
+ * Of unlimited pipelines: the new actions of the others wait. The next one in the order that only the index of runs without a
+ * slot provides, whatever the planner knows: others hold every run that is queued.
+ */
 async function hasQueued(db: Database, pipelineIds: readonly number[]): Promise<boolean> {
   const { rows } = await sql`
-    select from pipelines p
-    where p.id = ${anyId(pipelineIds)} and p.max_parallel_actions = 0
-      and exists (select from actions where pipeline_id = p.id and status = 'queued' and not has_place)`.execute(
-    db,
-  )
+    select from pipelines p cross join lateral (
+      select a.pipeline_id from actions a
+      where (a.pipeline_id, a.id) > (p.id, 0) and a.status in ('queued', 'waiting') and not a.has_place
+        and a.gate is null
+      order by a.pipeline_id, a.id limit 1
+    ) as next
+    where p.id = ${anyId(pipelineIds)} and p.max_parallel_actions = 0 and next.pipeline_id = p.id`.execute(db)
   return rows.length > 0
 }
 

@@ -24,5 +24,9 @@ export type ScheduledAction = State & {
   /** If more fail, all servers go back to the release that was live before. */
   revertsAll: boolean
   isCancelled: boolean
+  /** Back to an earlier release, asked for by a person. */
+  isRollback: boolean
+  /** The freezes that a person let it through. */
+  overriddenFreezes: readonly number[]
   targets: ScheduledTarget[]
 }

@@ -3,36 +3,22 @@
 // time. The runner reports through target-lifecycle.ts, users cancel through cancel.ts.
 
 import { sql } from 'kysely'
+import { lockEnvironment, lockScheduling } from '#model/actions/lock-scheduling.ts'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
+import { judgeGates } from '#model/gates/decide-gate.ts'
+import { type Freeze, type FreezeInForce, freezesOf, inForce } from '#model/gates/load-freezes.ts'
 import { revertsAll } from '#model/pipelines/reverts-all.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { LiveWorker } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import { RELEASE_WHEN_SILENT } from '#platform/database/release-when-silent.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
 import { notePass } from './committed-moves.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { endSteps, stepMoves } from './states.ts'
 import { type Moves, storeMoves } from './store-moves.ts'
 
-/**
- * Taken before any row of these environments moves, and held to the end of the transaction. The moves of one
- * environment are serialized, so no two transactions count the same free slot.
- */
-export async function lockScheduling(trx: Transaction, environmentIds: readonly number[]): Promise<void> {
-  for (const id of [...new Set(environmentIds)].sort((a, b) => a - b)) await lockEnvironment(trx, id)
-}
-
-/** Returns the time at which it got the lock. */
-async function lockEnvironment(trx: Transaction, id: number): Promise<string> {
-  const { rows } = await sql<{ at: string }>`
-    with locked as materialized (
-      select pg_advisory_xact_lock(hashtextextended('scheduling ' || ${id}::bigint, 0)), ${RELEASE_WHEN_SILENT}
-    )
-    select clock_timestamp()::timestamptz(3) as at from locked`.execute(trx)
-  return rows[0]!.at
-}
+export { lockScheduling }
 
 export type SchedulingPass = Awaited<ReturnType<typeof openSchedulingPass>>
 
@@ -48,9 +34,12 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
   const newMoves = (): Moves => ({ slotted: [], actions: [], targets: [] })
   let moves = newMoves()
   let workers: Promise<LiveWorker[]> | undefined
+  let freezes: FreezeInForce[] = []
+  let holdsRuns = false
 
   return {
     trx,
+    environmentId,
     /** The workers that are online, read once. */
     workers(): Promise<LiveWorker[]> {
       workers ??= readLiveWorkers(trx)
@@ -59,15 +48,32 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
     /** The database's time, the same for all moves of the pass. */
     at,
     loaded: () => [...actions.values()],
+    /** The freezes in force, known once something was loaded: nothing starts before that. */
+    freezes: () => freezes,
+    /** Whether freezes have held runs that have not been released yet; likewise. */
+    holdsRuns: () => holdsRuns,
+    /** A freeze keeps this run from starting. */
+    isFrozen: (action: ScheduledAction): boolean =>
+      judgeGates({ ...action, checks: null, approval: null, freezes }).kind === 'closed',
     /** Loads those that are not loaded yet; returns them in the order of ids. Unknown ids are left out. */
     async load(ids: readonly number[]): Promise<ScheduledAction[]> {
       const unknown = ids.filter((id) => !actions.has(id))
-      for (const action of await loadActions(trx, environmentId, unknown)) actions.set(action.id, action)
+      for (const { covering, ...row } of await loadActions(trx, environmentId, unknown)) {
+        const { holding, ...action } = row
+        freezes = inForce(covering, at)
+        holdsRuns = holding
+        actions.set(action.id, action)
+      }
       return [...new Set(ids)].sort((a, b) => a - b).flatMap((id) => actions.get(id) ?? [])
     },
     acquireSlot(action: ScheduledAction): void {
       action.hasSlot = true
       moves.slotted.push(action)
+    },
+    /** It has not begun, and waits without a slot. */
+    returnSlot(action: ScheduledAction, next: State): void {
+      action.hasSlot = false
+      this.moveAction(action, next)
     },
     moveAction(action: ScheduledAction, next: State): void {
       if (action.status === next.status && action.reason === next.reason) return
@@ -126,13 +132,18 @@ async function loadActions(
   trx: Transaction,
   environmentId: number,
   ids: readonly number[],
-): Promise<ScheduledAction[]> {
+): Promise<(ScheduledAction & { covering: Freeze[]; holding: boolean })[]> {
   if (ids.length === 0) return []
-  const { rows } = await sql<ScheduledAction>`
+  // What concerns the whole environment is read along: it takes no statement more where nothing is frozen.
+  const { rows } = await sql<ScheduledAction & { covering: Freeze[]; holding: boolean }>`
     select a.id, a.pipeline_id as "pipelineId", a.type, a.parent_id as "parentId", a.status,
       a.status_reason_code as reason, a.created_at as "createdAt", a.started_at as "startedAt", a.has_place as "hasSlot",
       coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed", a.cancelled_at is not null as "isCancelled",
-      ${revertsAll('a', 'p')} as "revertsAll",
+      ${revertsAll('a', 'p')} as "revertsAll", coalesce(a.deployment ->> 'type' = 'rollback', false) as "isRollback",
+      array(select unnest(o.freeze_ids) from gate_overrides o where o.action_id = a.id and o.gate = 'freeze')
+        as "overriddenFreezes",
+      ${freezesOf(environmentId)} as covering,
+      exists (select from frozen_environments where environment_id = ${environmentId}) as holding,
       (select json_agg(json_build_object('id', t.id, 'actionId', t.action_id, 'batch', t.batch,
           'serverId', t.server_id, 'status', t.status, 'reason', t.status_reason_code,
           'startedAt', t.started_at) order by t.position)

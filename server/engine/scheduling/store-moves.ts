@@ -6,6 +6,7 @@ import { recordResults } from '#model/live/deployments.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
+import { gateOf } from '#platform/vocabulary.ts'
 import { noteActions, noteTargets, noteWaiting } from './committed-moves.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import type { StepMove } from './states.ts'
@@ -40,6 +41,7 @@ async function storeTargets(trx: Transaction, at: string, moves: Moves['targets'
   const steps = new Map(moves.map((move) => [move.target, move.steps]))
   const changed = targets.map((target) => ({
     ...target,
+    gate: gateOf(target.reason),
     completedAt: isEnd(target.status) ? at : null,
     steps: steps.get(target),
   }))
@@ -50,9 +52,10 @@ async function storeTargets(trx: Transaction, at: string, moves: Moves['targets'
   await sql`
     with updated as (
       update targets set status = moved.status, status_reason_code = moved.reason, started_at = moved."startedAt",
-        completed_at = moved."completedAt", steps = coalesce(moved.steps, targets.steps), updated_at = ${at}
+        completed_at = moved."completedAt", steps = coalesce(moved.steps, targets.steps), gate = moved.gate,
+        updated_at = ${at}
       from json_to_recordset(${JSON.stringify(changed)}::json) as moved
-        (id bigint, status text, reason text, "startedAt" timestamptz, "completedAt" timestamptz, steps jsonb)
+        (id bigint, status text, reason text, gate text, "startedAt" timestamptz, "completedAt" timestamptz, steps jsonb)
       where targets.id = moved.id and targets.id = ${anyId(targets.map(({ id }) => id))}
     ), moved as (
       insert into target_moves (target_id, step_order, previous_status, status, status_reason_code, occurred_at)
@@ -70,16 +73,18 @@ async function storeActions(trx: Transaction, at: string, { slotted, actions: mo
   if (actions.length === 0) return
   const changed = actions.map(({ targets, ...action }) => ({
     ...action,
+    gate: gateOf(action.reason),
     completedAt: isEnd(action.status) ? at : null,
   }))
   const ended = changed.filter(({ completedAt }) => completedAt !== null).map(({ id }) => id)
   await sql`
     with moved as (
       select * from json_to_recordset(${JSON.stringify(changed)}::json) as moved
-        (id bigint, status text, reason text, "hasSlot" boolean, "startedAt" timestamptz, "completedAt" timestamptz)
+        (id bigint, status text, reason text, gate text, "hasSlot" boolean, "startedAt" timestamptz,
+          "completedAt" timestamptz)
     ), updated as (
       update actions set status = moved.status, status_reason_code = moved.reason, has_place = moved."hasSlot",
-        started_at = moved."startedAt", completed_at = moved."completedAt", updated_at = ${at}
+        started_at = moved."startedAt", completed_at = moved."completedAt", gate = moved.gate, updated_at = ${at}
       from moved where actions.id = moved.id and actions.id = ${anyId(actions.map(({ id }) => id))}
     )${ended.length > 0 ? sql`, ended as (${recordResults(ended)})` : sql``}
     ${notifyWatchers(moves.map(({ action }) => action.id))}`.execute(trx)
@@ -118,7 +123,8 @@ export async function storeWaiting(
 
 type ActionMove = State & { action: { id: number; pipelineId: number }; previous: Status }
 
-function recordMoves(trx: Transaction, at: string, moves: readonly ActionMove[]): Promise<void> {
+/** Every single move, with its deliveries. */
+export function recordMoves(trx: Transaction, at: string, moves: readonly ActionMove[]): Promise<void> {
   const events = moves.map(({ action, previous, status, reason }) => ({
     action_id: action.id,
     pipeline_id: action.pipelineId,
@@ -131,7 +137,7 @@ function recordMoves(trx: Transaction, at: string, moves: readonly ActionMove[])
 }
 
 /** The end of a statement. */
-function notifyWatchers(actionIds: readonly number[]): RawBuilder<unknown> {
+export function notifyWatchers(actionIds: readonly number[]): RawBuilder<unknown> {
   const messages = [...new Set(actionIds)].map((id) => `move ${id}`)
   return sql`select pg_notify(${ACTIONS_CHANNEL}, message) from unnest((select ${messages}::text[])) as message`
 }

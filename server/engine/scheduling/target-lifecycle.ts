@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type State, UNCHANGED } from '#model/actions/status.ts'
+import { type State, UNCHANGED, WAITING_FOR_FREEZE } from '#model/actions/status.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
@@ -8,6 +8,7 @@ import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
 import { type OnMoves, reportMoves, reportSteps } from './committed-moves.ts'
 import { decideRevert } from './decide-revert.ts'
+import { isFrozenAtStart } from './frozen-runs.ts'
 import { HELD, isHeld } from './held-targets.ts'
 import { findHome, RunsElsewhere, sendJobTo } from './home-worker.ts'
 import { JobReassignedError, type OwnSteps, ownSteps, readSteps } from './move-steps.ts'
@@ -204,7 +205,7 @@ export async function openTargetLifecycle(deps: {
     /**
      * Begins an attempt at a target that is queued, or whose worker was lost. From here on writes of older attempts
      * are rejected. `plan` decides in the same transaction where to start; with `end` the target ends there
-     * instead, and its job is completed. Null: the target is over, or waits for another worker. The same `key` is the
+     * instead, and its job is completed. Null: the target is over, waits for another worker, or is frozen. The same `key` is the
      * same attempt. Throws RunsElsewhere when another worker has to continue it, unless `plan` ends it; that it goes back
      * to the earlier release is stored before.
      */
@@ -359,6 +360,11 @@ async function beginAttempt(
   const isElsewhere = home && !home.isHere
   if (isElsewhere && !wasRunning) {
     pass.moveTarget(target, { status: 'waiting', reason: 'WAITING_WORKER' })
+    await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
+    return null
+  }
+  if (!wasRunning && isFrozenAtStart(pass, action)) {
+    pass.moveTarget(target, WAITING_FOR_FREEZE)
     await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
     return null
   }

@@ -8,6 +8,7 @@ import {
 } from '#manage/applications/manage-applications.ts'
 import { changeVariable, createVariable, removeVariable } from '#manage/applications/variables.ts'
 import { changeCredential, createCredential } from '#manage/credentials/manage-credentials.ts'
+import { changeFreeze, createEnvironmentFreeze, removeFreeze } from '#manage/freezes/manage-freezes.ts'
 import type { HookChange } from '#manage/hooks/hook-columns.ts'
 import { changeHook, createHook, type NewHook, removeHookOf } from '#manage/hooks/manage-hooks.ts'
 import {
@@ -134,6 +135,8 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
     change: changeEnvironment,
     remove: removeEnvironment,
   },
+  // Times are checked together.
+  freeze: { sendsAll: true, create: createEnvironmentFreeze, change: changeFreeze, remove: removeFreeze },
   server: {
     async create(trx, request) {
       const host = await request.addresses.ofServer(request.upsert)

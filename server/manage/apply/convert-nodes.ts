@@ -106,7 +106,7 @@ function isSection(path: Path): boolean {
 }
 
 const SECTION =
-  /^(credentials|environments(\/\*\/(servers|applications)(\/\*\/(variables|pipelines(\/\*\/hooks\/\*)?))?)?)$/
+  /^(credentials|environments(\/\*\/(freezes|(servers|applications)(\/\*\/(variables|pipelines(\/\*\/hooks\/\*)?))?))?)$/
 
 /** An assignment would change the prototype if the name is `__proto__`. */
 function setOwn(object: object, key: string, value: unknown): void {

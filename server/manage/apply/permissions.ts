@@ -26,6 +26,7 @@ const RULES: Record<ResourceKind, Rule> = {
   project: { permission: 'project', parent: 'organization' },
   credential: { permission: 'credential', parent: 'organization' },
   environment: { permission: 'environment', parent: 'project' },
+  freeze: { permission: 'environment', parent: 'environment', isPart: true },
   server: { permission: 'server', parent: 'environment' },
   application: { permission: 'application', parent: 'environment' },
   variable: { permission: 'application', parent: 'application', isPart: true },

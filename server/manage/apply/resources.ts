@@ -5,6 +5,7 @@ import type { Path } from './problems.ts'
 import type {
   ApplicationEntry,
   CredentialEntry,
+  FreezeEntry,
   GantryDocument,
   OutgoingEntry,
   PipelineEntry,
@@ -26,6 +27,7 @@ export type Bodies = {
     description?: string | null
     retention?: Partial<Retention> | null
   }
+  freeze: FreezeEntry
   server: Omit<ServerEntry, 'pipelines'>
   application: Omit<ApplicationEntry, 'pipelines' | 'variables'>
   variable: { value: string; hidden?: boolean }
@@ -102,10 +104,11 @@ export function listResources(document: GantryDocument): DesiredResource[] {
     ...entries(document.credentials).map(([name, body]) =>
       resource('credential', credentialPath(name), body),
     ),
-    ...entries(document.environments).flatMap(([name, { servers, applications, ...body }]) => {
+    ...entries(document.environments).flatMap(([name, { freezes, servers, applications, ...body }]) => {
       const path = environmentPath(name)
       return [
         resource('environment', path, body),
+        ...entries(freezes).map(([name, entry]) => resource('freeze', [...path, 'freezes', name], entry)),
         ...entries(servers).flatMap(([name, entry]) => listServer([...path, 'servers', name], entry)),
         ...entries(applications).flatMap(([name, entry]) =>
           listApplication([...path, 'applications', name], entry),

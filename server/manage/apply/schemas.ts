@@ -1,6 +1,7 @@
 // What a `gantry.yaml` may contain, and what `POST /apply` accepts and returns.
 import { applicationBody, variableBody } from '#manage/applications/schemas.ts'
 import { credentialBody } from '#manage/credentials/schemas.ts'
+import { weeklyFreeze } from '#manage/freezes/schemas.ts'
 import { environmentBody, organizationBody, projectBody } from '#manage/organizations/schemas.ts'
 import { serverBody } from '#manage/servers/schemas.ts'
 import { incomingHookBody, outgoingHookBody } from '#model/hooks/schemas.ts'
@@ -127,8 +128,16 @@ const applicationEntry = t.Exactly({
   pipelines,
 })
 
+/** One that happens once is an event of the day, and not in a document: it would lift it, or bring it back. */
+const freezeEntry = t.Exactly(fieldsOf(weeklyFreeze, 'name'))
+
 const environmentEntry = t.Exactly({
   ...fieldsOf(environmentBody, 'name'),
+  freezes: ByName(
+    weeklyFreeze.properties.name,
+    freezeEntry,
+    'Weekly freezes of the environment. Freezes that happen once are not part of the document, and are never removed by it.',
+  ),
   servers: ByName(serverBody.properties.name, serverEntry),
   applications: ByName(applicationBody.properties.name, applicationEntry),
 })
@@ -172,6 +181,7 @@ export const RESOURCE_KINDS = [
   'project',
   'credential',
   'environment',
+  'freeze',
   'server',
   'application',
   'variable',
@@ -233,6 +243,7 @@ export const appliedSchema = t.namedObject('Applied', {
 })
 
 export type GantryDocument = t.Static<typeof documentSchema>
+export type FreezeEntry = t.Static<typeof freezeEntry>
 export type ServerEntry = t.Static<typeof serverEntry>
 export type ApplicationEntry = t.Static<typeof applicationEntry>
 export type PipelineEntry = t.Static<typeof pipelineEntry>

@@ -110,7 +110,27 @@ async function loadEnvironments(db: Database, state: LoadedState, scope: Scope &
     const at = { path: environmentPath(row.name), scope: { ...scope, environment_id: row.id } }
     state.add('environment', row, at, pick(row, fields))
   }
-  return rows.map(({ id }) => id)
+  const ids = rows.map(({ id }) => id)
+  await loadFreezes(db, state, ids)
+  return ids
+}
+
+/** Only weekly ones: a document does not lift what was frozen for a day. */
+async function loadFreezes(db: Database, state: LoadedState, ids: number[]): Promise<void> {
+  const rows = await db
+    .selectFrom('freezes')
+    .select(['id', 'environment_id', 'name', 'reason', 'weekly', 'time_zone', 'when_over'])
+    .where(anyOf('environment_id', ids))
+    .where('weekly', 'is not', null)
+    .orderBy('id')
+    .execute()
+  for (const row of rows)
+    state.add(
+      'freeze',
+      row,
+      state.below('environment', row.environment_id!, 'freezes', row.name),
+      pick(row, ['reason', 'weekly', 'time_zone', 'when_over']),
+    )
 }
 
 async function loadServersAndApplications(db: Database, state: LoadedState, ids: number[]): Promise<void> {

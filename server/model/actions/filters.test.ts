@@ -13,6 +13,8 @@ const KNOWN = [
   'status',
   'type',
   'operation',
+  'gate',
+  'branch',
   'trigger_type',
   'hook_id',
   'user_id',

@@ -3,7 +3,14 @@ import type { EnvironmentScope } from '#model/inventory/environment-scopes.ts'
 import type { Status } from '#platform/database/tables.ts'
 import { invalid } from '#platform/http/errors.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { OPERATIONS, RESOURCE_TYPES, STATUSES, TRIGGER_TYPES } from '#platform/vocabulary.ts'
+import {
+  GATES,
+  type Gate,
+  OPERATIONS,
+  RESOURCE_TYPES,
+  STATUSES,
+  TRIGGER_TYPES,
+} from '#platform/vocabulary.ts'
 
 type Parser<Value> = { description: string; parse(text: string): Value }
 
@@ -21,6 +28,11 @@ const FILTERS = {
   status: anyOf(Object.keys(STATUSES) as Status[]),
   type: anyOf(Object.keys(OPERATIONS)),
   operation: { ...anyOf(Object.keys(OPERATIONS)), description: 'The same as `filter[type]`.' },
+  gate: anyOf(Object.keys(GATES) as Gate[]),
+  branch: {
+    description: 'A branch, without `refs/heads/`: runs that were started for it.',
+    parse: parseBranch,
+  },
   trigger_type: anyOf<string>(TRIGGER_TYPES),
   hook_id: { description: 'UUIDs of hooks, comma-separated.', parse: parseUuids },
   /** Who started it. */
@@ -106,6 +118,14 @@ function anyOf<Word extends string>(known: readonly Word[]): Parser<Word[]> {
       return parts
     },
   }
+}
+
+/** Names of branches may contain commas. */
+function parseBranch(text: string): string {
+  const branch = text.replace(/^refs\/heads\//, '')
+  if (branch === '' || branch.length > 500 || branch.includes('\0'))
+    throw new FilterError('must be the name of a branch')
+  return branch
 }
 
 function parseTime(text: string): string {

@@ -3,6 +3,8 @@ import { type RawBuilder, sql } from 'kysely'
 /** The columns that the actions of a partition have in common; an index on them and the id keeps it sorted. */
 export type PartitionKey = readonly (
   | 'environment_id'
+  | 'gate'
+  | 'branch'
   | 'pipeline_id'
   | 'status'
   | 'trigger_type'

@@ -3,7 +3,7 @@ import type { Database } from '#platform/database/connect.ts'
 
 /** How long nothing completes before an environment counts as stalled. */
 export const STALLED_AFTER_SECONDS = 600
-/** Per pipeline and status: a backlog is not counted to its end. */
+/** Per pipeline, with and without a slot: a backlog is not counted to its end. */
 const MAX_COUNTED = 1_000
 /** Runs end out of order: the last end is among those of the newest runs. */
 const NEWEST = 20
@@ -12,13 +12,13 @@ export type StalledEnvironment = {
   environment_id: number
   /** Since when nothing has completed although work waits. */
   since: string
-  /** Runs that wait, up to a thousand per pipeline and status. */
+  /** Runs that wait, up to a thousand per pipeline with a slot, and without. */
   waiting: number
 }
 
 /**
  * Environments where work waits and nothing has completed for ten minutes: no run, no target, no step. Runs that wait for a
- * slot behind a step that is within its time limit do not count; runs that no worker has looked at always do. Every part
+ * slot behind a step that is within its time limit do not count, nor do runs at a gate; runs that no worker has looked at always do. Every part
  * reads a few rows of an index, however many runs there are.
  */
 export async function findStalledEnvironments(db: Database): Promise<StalledEnvironment[]> {
@@ -26,10 +26,16 @@ export async function findStalledEnvironments(db: Database): Promise<StalledEnvi
     with unfinished as materialized (
       select p.environment_id, a.*
       from pipelines p
-      cross join unnest(array['queued', 'waiting', 'in-progress']) as s (status)
       cross join lateral (
-        select id, status, updated_at from actions where pipeline_id = p.id and status = s.status
-        order by id limit ${MAX_COUNTED}
+        (select id, status, updated_at from actions
+          where pipeline_id = p.id and status in ('queued', 'waiting') and not has_place and gate is null
+          order by id limit ${MAX_COUNTED})
+        union all
+        (select id, status, updated_at from actions
+          where pipeline_id = p.id and status in ('queued', 'waiting') and has_place limit ${MAX_COUNTED})
+        union all
+        (select id, status, updated_at from actions where pipeline_id = p.id and status = 'in-progress'
+          order by id limit ${MAX_COUNTED})
       ) as a
     ),
     started as materialized (

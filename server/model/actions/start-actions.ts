@@ -61,10 +61,18 @@ export const lockNamed = (from: string) => `
     from ${from}
   )`
 
+/**
+ * The branch of a run: its variable `branch`, or else the branch that it deploys. Hostile names are cut, so that an index
+ * can hold them.
+ */
+const BRANCH = `nullif(left(regexp_replace(coalesce(
+  coalesce(variables, hook_parsed_variables) ->> 'branch',
+  case deployment ->> 'source_type' when 'branch' then deployment ->> 'source_ref' end), '^refs/heads/', ''), 500), '')`
+
 export const INSERT_ACTIONS = `
   new_actions as (
-    insert into actions (id, ${ACTION_COLUMNS}) overriding system value
-    select action_id, ${ACTION_COLUMNS_WAITING} from starts order by action_id
+    insert into actions (id, ${ACTION_COLUMNS}, branch) overriding system value
+    select action_id, ${ACTION_COLUMNS_WAITING}, ${BRANCH} from starts order by action_id
   ),
   new_targets as (
     insert into targets (action_id, position, batch, server_id, status, status_reason_code, steps)
@@ -102,6 +110,8 @@ export type Start = { plan: number } & Omit<
   Selectable<ActionsTable>,
   | 'id'
   | 'has_place'
+  | 'gate'
+  | 'branch'
   | 'cancelled_by'
   | 'cancelled_at'
   | 'started_at'

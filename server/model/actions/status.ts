@@ -40,5 +40,11 @@ export const SKIPPED: State = { status: 'skipped', reason: 'SKIPPED' }
 /** The end of a run whose hook has `trigger_when.paths`: no file that they match has changed since what is live. */
 export const UNCHANGED: State = { status: 'skipped', reason: 'SKIPPED_UNCHANGED' }
 
+/** The end of a run that left its gates too late: a newer one of the same branch has started, or is the one that continues. */
+export const OUTDATED: State = { status: 'skipped', reason: 'SKIPPED_OUTDATED' }
+
+/** Of an action that a freeze holds, and of its targets that had waited for their server. */
+export const WAITING_FOR_FREEZE: State = { status: 'waiting', reason: 'WAITING_FREEZE' }
+
 /** Of an action that has no slot on its pipeline yet. */
 export const WAITING_FOR_PIPELINE: State = { status: 'waiting', reason: 'WAITING_CONCURRENCY_PIPELINE' }

@@ -9,6 +9,7 @@ import { readNewestBackup } from '#platform/database/newest-backup.ts'
 import type { OutageKind } from '#platform/database/outage-kinds.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { countNewDeadLetters, readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
+import { GATES, type Gate } from '#platform/vocabulary.ts'
 
 /** The state of the whole installation, read from the database. */
 export type InstallationState = Awaited<ReturnType<typeof readInstallation>>
@@ -30,6 +31,7 @@ export async function readInstallation(db: Database) {
     workers: { online: workers.length, draining: workers.filter(({ draining }) => draining).length },
     /** Targets that no worker can take; servers, counted once per application, whose live release is not known. */
     ...(await readUnplaced(db)),
+    gates: await readGateDepths(db),
     retention: await readRetentionTotals(db),
   }
 }
@@ -57,6 +59,18 @@ export async function readDeliveryDepths(db: Database) {
     ) as waiting
     where held.is_paused group by held.origin order by 2 desc`.execute(db)
   return { ...rows[0]!, limited: limited.rows }
+}
+
+/** Runs at each gate, and how long the oldest of them has waited; of every pipeline, an index knows the oldest. */
+async function readGateDepths(db: Database) {
+  const { rows } = await sql<{ gate: Gate; runs: number; oldestSeconds: number }>`
+    select g.gate, (select count(*)::int from (
+        select from actions where gate = g.gate limit ${MAX_COUNTED}) as counted) as runs,
+      coalesce((select extract(epoch from now() - min(first.created_at))::float8 from pipelines p cross join lateral (
+        select created_at from actions where gate = g.gate and pipeline_id = p.id order by id limit 1
+      ) as first), 0) as "oldestSeconds"
+    from unnest(${Object.keys(GATES)}::text[]) as g (gate)`.execute(db)
+  return rows
 }
 
 /** There is an index for the targets alone. */

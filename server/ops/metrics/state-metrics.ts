@@ -54,6 +54,12 @@ export function createInstallationMetrics(registry: Registry) {
     'servers_live_unknown',
     'Servers whose live release is unknown, counted once per application.',
   )
+  const atGate = gauge('actions_at_gate', 'Runs that wait at a closed gate, without a slot.', ['gate'])
+  const oldestAtGate = gauge(
+    'actions_at_gate_oldest_seconds',
+    'How long ago the oldest run that waits at a gate was created; 0 without one.',
+    ['gate'],
+  )
   const finished = gauge(
     'retention_finished_timestamp_seconds',
     'When the removal of old data last reached its end; 0 before the first time.',
@@ -65,7 +71,7 @@ export function createInstallationMetrics(registry: Registry) {
   )
 
   return (state: InstallationState | null): void => {
-    for (const metric of [jobs, deliveries, limited, workers, removed]) metric.reset()
+    for (const metric of [jobs, deliveries, limited, workers, atGate, oldestAtGate, removed]) metric.reset()
     for (const metric of [oldest, newDead, stalled, backup, failing, withoutWorker, liveUnknown, finished])
       metric.remove()
     if (state === null) return
@@ -85,6 +91,10 @@ export function createInstallationMetrics(registry: Registry) {
     workers.set({ state: 'draining' }, state.workers.draining)
     withoutWorker.set(state.targetsWithoutWorker)
     liveUnknown.set(state.serversLiveUnknown)
+    for (const { gate, runs, oldestSeconds } of state.gates) {
+      atGate.set({ gate }, runs)
+      oldestAtGate.set({ gate }, oldestSeconds)
+    }
     const { finished_at, ...counts } = state.retention
     finished.set(secondsOf(finished_at))
     for (const [kind, count] of Object.entries(counts)) removed.inc({ kind }, count)

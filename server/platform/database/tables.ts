@@ -1,17 +1,19 @@
 // The tables as Kysely sees them, room by room.
 import type { AccessTables } from './tables/access.ts'
+import type { GateTables } from './tables/gates.ts'
 import type { HookTables } from './tables/hooks.ts'
 import type { InstanceTables } from './tables/instance.ts'
 import type { InventoryTables } from './tables/inventory.ts'
 import type { RunTables } from './tables/runs.ts'
 
-export type { ReasonCode, Status } from '#platform/vocabulary.ts'
+export type { Gate, ReasonCode, Status } from '#platform/vocabulary.ts'
 export type { Timestamp } from './tables/columns.ts'
+export type { TimeOfWeek, Weekly } from './tables/gates.ts'
 export type { DeliveryState, HookType, RemoteState } from './tables/hooks.ts'
 export type { HealthCheck, ResourceType, Retention, TokenTargets } from './tables/inventory.ts'
 export type { Commit, Deployment, LiveBefore, StoredStep } from './tables/runs.ts'
 
-export type Tables = AccessTables & InventoryTables & RunTables & HookTables & InstanceTables
+export type Tables = AccessTables & InventoryTables & RunTables & GateTables & HookTables & InstanceTables
 
 export type RolesTable = Tables['roles']
 export type CredentialsTable = Tables['credentials']

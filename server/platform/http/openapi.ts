@@ -40,6 +40,8 @@ export async function installOpenApi(
         { name: 'Hooks', description: 'Incoming hooks start runs; outgoing hooks report their status.' },
         { name: 'Hook requests', description: 'Received calls and sent deliveries, which can be replayed.' },
         { name: 'Pipelines', description: 'The steps of a run, and the resource it runs on.' },
+        { name: 'Gates', description: 'What a run passes between its creation and the queue.' },
+        { name: 'Freezes', description: 'When nothing may start, in an environment or an organization.' },
         { name: 'Applications', description: 'What is deployed, where to, and with which variables.' },
         { name: 'Servers', description: 'Machines that pipelines run on.' },
         { name: 'Credentials', description: 'Tokens and keys. They are write-only.' },

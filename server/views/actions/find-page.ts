@@ -34,7 +34,7 @@ export async function findPage(
 
 /**
  * Lists that are known to exceed the limit of counting. Such a list stays large for a while, as old actions are removed
- * slowly; unless it is filtered by status, which actions leave again.
+ * slowly; unless it is filtered by status or gate, which actions leave again.
  */
 export type LargeLists = LRUCache<string, true>
 
@@ -48,7 +48,7 @@ async function countUnlessLarge(
   filters: ActionFilters,
   count: () => Promise<number>,
 ): Promise<number> {
-  if (filters.status) return count()
+  if (filters.status || filters.gate) return count()
   const list = JSON.stringify([environmentIds, filters])
   if (known.has(list)) return COUNT_LIMIT + 1
   const total = await count()

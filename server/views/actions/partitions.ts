@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Bounds } from '#engine/counts/action-blocks.ts'
 import type { ActionFilters } from '#model/actions/filters.ts'
 import { newestInPartition, type PartitionKey } from '#model/actions/partition.ts'
+import { UNFINISHED } from '#model/actions/status.ts'
 import { STATUSES, TRIGGER_TYPES } from '#platform/vocabulary.ts'
 
 /**
@@ -22,7 +23,7 @@ export type Partitions = {
  */
 export function partitionsFor(environmentIds: readonly number[], filters: ActionFilters): Partitions[] {
   const environments = sql`${environmentIds}::bigint[]`
-  const { hook_id, user_id, trigger_type, status } = filters
+  const { hook_id, user_id, trigger_type, status, gate, branch } = filters
   const statuses = sql`unnest(${status ?? Object.keys(STATUSES)}::text[]) as s (status)`
   const pipelines = sql`(select p.id as pipeline_id from pipelines p
     where p.environment_id = any(${environments}) and ${ofPipeline(filters)}) as p`
@@ -49,6 +50,25 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
     return by(['hook_id', 'status'], from, [sql`a.hook_id is not null`, ...where])
   }
 
+  // Few runs wait at a gate, or are of one branch, compared with all: what else is asked for is looked up in them.
+  if (gate || branch !== undefined) {
+    const where = [...ofHook]
+    if (user_id) where.push(sql`a.triggered_by = any(${user_id}::bigint[])`)
+    if (trigger_type) where.push(sql`a.trigger_type = any(${trigger_type}::text[])`)
+    if (status) where.push(sql`a.status = any(${status}::text[])`)
+    const ofBranch = branch === undefined ? [] : [sql`a.branch = ${branch}`]
+    if (gate) {
+      const from = sql`(select * from ${pipelines}, unnest(${gate}::text[]) as g (gate))`
+      return [by(['gate', 'pipeline_id'], from, [sql`a.gate is not null`, ...ofBranch, ...where])]
+    }
+    const ended = sql`(select p.pipeline_id, ${branch}::text as branch from ${pipelines})`
+    const unfinished = sql`(select * from ${pipelines}, unnest(${[...UNFINISHED]}::text[]) as s (status))`
+    const hasEnded = [sql`a.branch is not null`, sql`a.completed_at is not null`]
+    return [
+      by(['pipeline_id', 'branch'], ended, [...hasEnded, ...where]),
+      by(['pipeline_id', 'status'], unfinished, [...ofBranch, ...where]),
+    ]
+  }
   if (user_id) {
     const isUserOnly = !hook_id && !trigger_type && !status && !namesPipelines(filters)
     const users = sql`unnest(${user_id}::bigint[]) as u (triggered_by)`

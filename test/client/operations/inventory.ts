@@ -26,6 +26,14 @@ export async function driveInventory({ admin }: Drive, sample: { repository: str
   await admin.get('/projects/{id}/environments', project)
   await admin.get('/environments/{id}', environment)
   await admin.put('/environments/{id}', { ...environment, body: { description: 'For trying things out' } })
+  const freeze = { name: 'Holidays', reason: 'Closed', starts_at: '2099-12-24T00:00:00Z' }
+  const { id: freezeId } = await admin.post('/environments/{id}/freezes', { ...environment, body: freeze })
+  await admin.get('/environments/{id}/freezes', environment)
+  await admin.put('/freezes/{id}', { ...at({ id: freezeId }), body: { name: 'Winter' } })
+  await admin.delete('/freezes/{id}', at({ id: freezeId }))
+  const wide = await admin.post('/organizations/{id}/freezes', { ...organization, body: freeze })
+  await admin.get('/organizations/{id}/freezes', organization)
+  await admin.delete('/freezes/{id}', at({ id: wide.id }))
   await admin.post('/environments/{id}/archive', environment)
   await admin.post('/environments/{id}/unarchive', environment)
 

@@ -38,6 +38,20 @@ export async function driveRuns({ admin }: Drive, sample: { pipelineId: number; 
   await admin.post('/actions/{id}/cancel', at({ id: long.id }))
   assert.equal((await admin.wait(long.id)).status_reason_code, 'FAILED_CANCELLED')
 
+  const incident = { name: 'Incident', reason: 'Payments fail', starts_at: '2026-01-01T00:00:00Z' }
+  const frozen = at({ id: custom.environment_id })
+  const freeze = await admin.post('/environments/{id}/freezes', { ...frozen, body: incident })
+  const held = await admin.post('/pipelines/{id}/actions', at({ id: custom.id }))
+  const { gates } = await admin.get('/actions/{id}/gates', at({ id: held.id }))
+  assert.deepEqual(
+    gates.map(({ gate, state }) => [gate, state]),
+    [['freeze', 'closed']],
+  )
+  const letThrough = { gate: 'freeze' as const, reason: 'Fixes it' }
+  await admin.post('/actions/{id}/override', { ...at({ id: held.id }), body: letThrough })
+  await admin.delete('/freezes/{id}', at({ id: freeze.id }))
+  await admin.post('/actions/{id}/cancel', at({ id: held.id }))
+
   const retried = await admin.post('/actions/{id}/retry', at({ id }))
   assert.equal((await admin.wait(retried.id)).status, 'completed')
   const { length } = await admin.get('/actions', { params: { query: { 'filter[type]': 'deploy' } } })

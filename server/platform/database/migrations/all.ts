@@ -43,4 +43,6 @@ export const all = {
   '0044-device-codes': () => import('./0044-device-codes.ts'),
   '0045-deployments': () => import('./0045-deployments.ts'),
   '0046-earlier-deployments': () => import('./0046-earlier-deployments.ts'),
+  '0048-gates': () => import('./0048-gates.ts'),
+  '0049-freezes': () => import('./0049-freezes.ts'),
 }

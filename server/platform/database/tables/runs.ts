@@ -1,6 +1,6 @@
 // Runs, what came of them, and where.
 import type { ColumnType, Generated } from 'kysely'
-import type { ReasonCode, Status } from '#platform/vocabulary.ts'
+import type { Gate, ReasonCode, Status } from '#platform/vocabulary.ts'
 import type { Dated, Id, Json, MaybeJson, MaybeTimestamp, Timestamp } from './columns.ts'
 
 export type Commit = {
@@ -67,6 +67,10 @@ export type RunTables = {
     retry_of: number | null
     parent_id: number | null
     has_place: Generated<boolean>
+    /** The closed gate that it waits at; it has no slot then. */
+    gate: Generated<Gate | null>
+    /** The branch that it was started for; see model/actions/start-actions.ts. */
+    branch: Generated<string | null>
     cancelled_by: number | null
     cancelled_at: MaybeTimestamp
     started_at: MaybeTimestamp
@@ -81,6 +85,8 @@ export type RunTables = {
     status: Status
     status_reason_code: ReasonCode
     steps: Json<StoredStep[]>
+    /** The closed gate that it waits at, invisible to what assigns slots. */
+    gate: Generated<Gate | null>
     attempt: Generated<number>
     attempt_key: string | null
     release_name: string | null

@@ -35,6 +35,7 @@ const SENTENCES: Record<string, string> = {
   QUEUED: 'Ready, waiting for a worker.',
   WAITING_CONCURRENCY_PIPELINE: 'Waiting for other runs of this pipeline to finish.',
   WAITING_CONCURRENCY_TARGET: 'Waiting for other runs on the server to finish.',
+  WAITING_FREEZE: 'A freeze holds it: it starts by itself when that is over.',
   WAITING_WORKER: 'No worker that is online can take it: the server belongs to another machine.',
   COMPLETED: 'All targets completed.',
   FAILED: 'The run failed.',
@@ -48,6 +49,7 @@ const SENTENCES: Record<string, string> = {
   FAILED_REVERT: 'The new release failed, and so did the revert to the previous one.',
   SKIPPED: 'Never ran: a run it depends on failed, or a newer run superseded it.',
   SKIPPED_UNCHANGED: 'Never ran: no file that the paths of its hook match has changed since what is live.',
+  SKIPPED_OUTDATED: 'Never ran: a newer run of its branch has started, or continues instead.',
 }
 
 type State = Pick<Action, 'status' | 'status_reason_code' | 'targets' | 'status_reason_human_readable'>

@@ -134,6 +134,12 @@ function WouldWait({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
         Will wait: no worker that is online can run it
       </Alert>
     )
+  if (plan.would_wait === 'WAITING_FREEZE')
+    return (
+      <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>
+        Will wait: a freeze is in force
+      </Alert>
+    )
   const what = plan.would_wait === 'WAITING_CONCURRENCY_TARGET' ? 'on the server' : 'of this pipeline'
   return (
     <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>

@@ -1,0 +1,114 @@
+import { sql } from 'kysely'
+import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { Caller } from '#access/authorization/caller.ts'
+import { can } from '#access/authorization/permissions.ts'
+import { hasScope } from '#access/authorization/token-limits.ts'
+import { assignSlots, leaveGate } from '#engine/scheduling/assign-slots.ts'
+import { reportMoves } from '#engine/scheduling/committed-moves.ts'
+import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
+import { isEnd } from '#model/actions/status.ts'
+import { freezesThatHold } from '#model/gates/decide-gate.ts'
+import { type Freeze, inForce, loadFreezes } from '#model/gates/load-freezes.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import { conflict, type HttpProblem } from '#platform/http/problems.ts'
+import type { ReleaseDeps } from './release-loop.ts'
+import type { Override } from './schemas.ts'
+
+/** Who lets a run through, and where. */
+export type Overrider = {
+  caller: Pick<Caller, 'id' | 'grants' | 'token'>
+  actor: Actor
+  scope: { organization_id: number; project_id?: number | null; environment_id?: number | null }
+}
+
+/** Lets a run that has not started through the freezes that are in force now; later ones hold it again. */
+export function overrideGate(
+  { db, onMoves, enqueueTargets }: Omit<ReleaseDeps, 'onError'>,
+  actionId: number,
+  override: Override,
+  by: Overrider,
+): Promise<{ kind: 'overridden' } | HttpProblem> {
+  const { environment_id: environmentId } = by.scope
+  return reportMoves(db, onMoves, async (trx): Promise<{ kind: 'overridden' } | HttpProblem> => {
+    const pass = await openSchedulingPass(trx, environmentId!)
+    const [action] = await pass.load([actionId])
+    if (!action) return { kind: 'gone' }
+    if (isEnd(action.status)) return conflict('The action has already ended.')
+    if (action.startedAt !== null) return conflict('The action has already started.')
+    if (override.gate === 'checks') return conflict('The action does not wait for checks.')
+    const holding = freezesThatHold({ ...action, freezes: pass.freezes() })
+    if (holding.length === 0) return conflict('No freeze holds the action.')
+    const problem = checkOverride(by, holding)
+    if (problem) return problem
+    await storeOverride(trx, actionId, override, pass.freezes(), by)
+    action.overriddenFreezes = [...action.overriddenFreezes, ...holding.map(({ id }) => id)]
+    await leaveGate(pass, action)
+    await assignSlots(pass, { actionIds: [actionId] }, enqueueTargets)
+    return { kind: 'overridden' }
+  })
+}
+
+/** The overrides that a run is started with: they cover what is in force now. `store` belongs to its transaction. */
+export async function prepareOverrides(
+  trx: Transaction,
+  overrides: readonly Override[],
+  by: Overrider,
+): Promise<{ kind: 'allowed'; store(actionId: number): Promise<void> } | HttpProblem> {
+  if (overrides.length === 0) return { kind: 'allowed', store: async () => {} }
+  const { rows } = await sql<{ now: string }>`select clock_timestamp()::timestamptz(3) as now`.execute(trx)
+  const freezes = inForce(await loadFreezes(trx, by.scope.environment_id!), rows[0]!.now)
+  const problem = checkOverride(by, freezes)
+  if (problem) return problem
+  return {
+    kind: 'allowed',
+    async store(actionId) {
+      for (const override of overrides) await storeOverride(trx, actionId, override, freezes, by)
+    },
+  }
+}
+
+function checkOverride(
+  { caller, scope }: Overrider,
+  freezes: readonly Pick<Freeze, 'isOfOrganization'>[],
+): HttpProblem | undefined {
+  const lacks = (permission: 'environment:edit' | 'organization:edit') => {
+    const at = permission === 'environment:edit' ? scope : { organization_id: scope.organization_id }
+    return can(caller, permission, at) ? undefined : forbidden(`the permission ${permission}`)
+  }
+  if (caller.token.kind === 'personal' && !hasScope(caller.token, 'manage'))
+    return forbidden('a personal access token with the scope manage')
+  const isOfOrganization = freezes.some((freeze) => freeze.isOfOrganization)
+  return lacks('environment:edit') ?? (isOfOrganization ? lacks('organization:edit') : undefined)
+}
+
+const forbidden = (what: string): HttpProblem => ({
+  kind: 'forbidden',
+  reason: `To override a gate requires ${what}.`,
+})
+
+async function storeOverride(
+  trx: Transaction,
+  actionId: number,
+  { gate, reason }: Override,
+  freezes: readonly Freeze[],
+  { caller, actor, scope }: Overrider,
+): Promise<void> {
+  const freeze_ids = gate === 'freeze' ? freezes.map(({ id }) => id) : []
+  await trx
+    .insertInto('gate_overrides')
+    .values({ action_id: actionId, gate, reason, freeze_ids, user_id: caller.id })
+    .execute()
+  const { name } = await trx
+    .selectFrom('actions')
+    .innerJoin('pipelines', 'pipelines.id', 'actions.pipeline_id')
+    .select('pipelines.name')
+    .where('actions.id', '=', actionId)
+    .executeTakeFirstOrThrow()
+  await recordAudit(trx, actor, {
+    organizationId: scope.organization_id,
+    verb: 'overrode',
+    subject: { type: 'action', id: actionId, name: `${name} #${actionId}` },
+    before: null,
+    after: { gate, reason, ...(gate === 'freeze' && { freeze_ids }) },
+  })
+}
