@@ -171,8 +171,8 @@ async function recordInventory() {
   const holidays = {
     name: 'Holidays',
     reason: 'Nothing goes out before the new year',
-    starts_at: '2099-12-24T00:00:00Z',
-    ends_at: '2100-01-02T00:00:00Z',
+    starts_at: inDays(30),
+    ends_at: inDays(39),
   }
   await by('createOrganizationFreeze', { ...organization, body: holidays })
   await by('listOrganizationFreezes', organization)
