@@ -6,6 +6,7 @@ import { useState } from 'react'
 import type { components } from '#client/index.ts'
 import { useApi } from '#web/base/api/queries.ts'
 import { type PermissionScope, usePermission } from '#web/base/session/permissions.ts'
+import { useSession } from '#web/base/session/session.ts'
 import { ReasonedButton } from '#web/base/ui/controls.tsx'
 import { splitErrors } from '#web/base/ui/field-errors.ts'
 import { ErrorAlert } from '#web/base/ui/page.tsx'
@@ -18,6 +19,8 @@ import {
 } from '#web/resources/pipelines/health-check-input.ts'
 import { CheckList } from '#web/resources/servers/check-result.tsx'
 import { useServers } from '#web/resources/servers/servers.ts'
+
+const LOCAL_ONLY = 'Only instance administrators try checks on the machine that Gantry runs on.'
 
 type TryHealthProps = {
   values: HealthValues
@@ -34,8 +37,10 @@ export function TryHealth({ values, scope, serverIds, applicationId }: TryHealth
   const servers = data.filter(({ id }) => serverIds.includes(String(id)))
   const [chosen, choose] = useState('')
   const server = servers.find(({ id }) => String(id) === chosen) ?? servers[0]
+  const { isInstanceAdmin } = useSession()
   const missing = [usePermission('server:run', scope), usePermission('pipeline:run', scope)]
-  const reason = missing.find(({ allowed }) => !allowed)?.reason
+  const isOthers = server?.provider_code === 'local' && !isInstanceAdmin
+  const reason = missing.find(({ allowed }) => !allowed)?.reason ?? (isOthers ? LOCAL_ONLY : undefined)
   const check = healthBody(values)
   // What was found is about what was entered then.
   const asked = JSON.stringify([check, server?.id])
