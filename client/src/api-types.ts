@@ -2231,7 +2231,8 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    get?: never
+    /** Read a freeze */
+    get: operations['readFreeze']
     /**
      * Change a freeze
      * @description Fields that you omit keep their value. Send `If-Match` with the `ETag` of your last read to avoid overwriting a concurrent change. Requires `environment:edit`, or `organization:edit` for a freeze of an organization. A freeze that you give `weekly` forgets its dates, and the other way around. Runs that it no longer holds start within seconds.
@@ -13932,6 +13933,39 @@ export interface operations {
       413: components['responses']['TooLarge']
       414: components['responses']['UriTooLong']
       415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  readFreeze: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the freeze. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Freeze']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
       422: components['responses']['Invalid']
       500: components['responses']['InternalError']
       503: components['responses']['Unavailable']

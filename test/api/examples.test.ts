@@ -166,6 +166,7 @@ async function recordInventory() {
   }
   const freeze = await by('createEnvironmentFreeze', { path: { id: staging.id }, body: weekend })
   await by('listEnvironmentFreezes', { path: { id: staging.id } })
+  await by('readFreeze', { path: { id: freeze.id } })
   await by('changeFreeze', { path: { id: freeze.id }, body: { when_over: 'latest' } })
   await by('removeFreeze', { path: { id: freeze.id } })
   const holidays = {

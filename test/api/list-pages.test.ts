@@ -30,16 +30,18 @@ test('a page past the end of any list is empty, however large its number is', as
   const { paths } = app.swagger() as {
     paths: Record<string, { get?: { parameters?: { name: string }[] } }>
   }
-  const lists = Object.entries(paths).flatMap(([path, { get }]) =>
-    get?.parameters?.some(({ name }) => name === 'page') ? path : [],
-  )
+  const lists = Object.entries(paths).flatMap(([path, { get }]) => {
+    const names = get?.parameters?.map(({ name }) => name) ?? []
+    // A few lists have pages of one size.
+    return names.includes('page') ? { path, size: names.includes('per_page') ? '&per_page=100' : '' } : []
+  })
   assert.ok(lists.length > 20)
-  for (const path of lists) {
+  for (const { path, size } of lists) {
     const [prefix] = /^[^}]*\}/.exec(path) ?? []
     assert.ok(!prefix || IDS[prefix] !== undefined, path)
     const url = path.replace(/\{\w+\}/, () => String(IDS[prefix!]))
     for (const page of [10n ** 9n + 1n, 2n ** 63n, 10n ** 30n, 10n ** 400n]) {
-      const { status, body, text } = await request('GET', `${url}?page=${page}&per_page=100`, { token })
+      const { status, body, text } = await request('GET', `${url}?page=${page}${size}`, { token })
       assert.deepEqual([status, body], [200, []], `${url} ${String(page).length} digits: ${text}`)
     }
   }

@@ -41,6 +41,15 @@ const EDITABLE: Record<string, Editable> = {
       }),
     ...names,
   },
+  '/freezes/{id}': {
+    create: (at) =>
+      created(at, `/environments/${at.environmentId}/freezes`, '/freezes', {
+        name: 'Holidays',
+        reason: 'Nobody is there.',
+        starts_at: '2030-12-20T00:00:00Z',
+      }),
+    ...names,
+  },
   '/servers/{id}': {
     create: (at) =>
       created(at, `/environments/${at.environmentId}/servers`, '/servers', {

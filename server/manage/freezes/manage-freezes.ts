@@ -89,7 +89,7 @@ export function listOfOrganization(db: Database, id: number, name: string | unde
 
 export type FreezeRow = Awaited<ReturnType<ReturnType<typeof selectFreezes>['execute']>>[number]
 
-function findFreeze(db: Database, id: number): Promise<FreezeRow | undefined> {
+export function findFreeze(db: Database, id: number): Promise<FreezeRow | undefined> {
   return selectFreezes(db).where('id', '=', id).executeTakeFirst()
 }
 

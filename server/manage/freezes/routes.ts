@@ -6,6 +6,7 @@ import {
   createEnvironmentFreeze,
   createOrganizationFreeze,
   type FreezeRow,
+  findFreeze,
   listOfEnvironment,
   listOfOrganization,
   presentFreeze,
@@ -56,6 +57,11 @@ export const freezeRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (app,
     description: `Covers every environment of the organization. ${HOLDS}`,
     body: freezeBody,
     run: createOrganizationFreeze,
+  })
+
+  freezes.read('/freezes/:id', {
+    access: permissions('freeze', 'id', 'environment:view'),
+    find: ({ id }) => findFreeze(db, id),
   })
 
   freezes.change('/freezes/:id', {

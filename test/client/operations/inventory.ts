@@ -29,6 +29,7 @@ export async function driveInventory({ admin }: Drive, sample: { repository: str
   const freeze = { name: 'Holidays', reason: 'Closed', starts_at: '2099-12-24T00:00:00Z' }
   const { id: freezeId } = await admin.post('/environments/{id}/freezes', { ...environment, body: freeze })
   await admin.get('/environments/{id}/freezes', environment)
+  await admin.get('/freezes/{id}', at({ id: freezeId }))
   await admin.put('/freezes/{id}', { ...at({ id: freezeId }), body: { name: 'Winter' } })
   await admin.delete('/freezes/{id}', at({ id: freezeId }))
   const wide = await admin.post('/organizations/{id}/freezes', { ...organization, body: freeze })
