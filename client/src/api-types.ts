@@ -2231,7 +2231,10 @@ export interface paths {
       path?: never
       cookie?: never
     }
-    /** Read a freeze */
+    /**
+     * Read a freeze
+     * @description Says whether it is in force now, and until when.
+     */
     get: operations['readFreeze']
     /**
      * Change a freeze

@@ -61,6 +61,7 @@ export const freezeRoutes: FastifyPluginAsyncTypebox<ResourceDeps> = async (app,
 
   freezes.read('/freezes/:id', {
     access: permissions('freeze', 'id', 'environment:view'),
+    description: 'Says whether it is in force now, and until when.',
     find: ({ id }) => findFreeze(db, id),
   })
 
