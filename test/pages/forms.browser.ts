@@ -224,6 +224,8 @@ describe('forms', () => {
   it('a dialog that asks stays open while the connection is lost', async () => {
     const { id } = await create('/environments/1/servers', { ...LOCAL_SERVER, name: 'Cut off' })
     const { page, close } = await openPage(world, `/app/servers/${id}`)
+    await page.getByRole('heading', { name: 'Cut off' }).waitFor()
+    await isLoaded(page)
     await page.getByRole('button', { name: 'More actions' }).click()
     await page.getByRole('menuitem', { name: 'Remove' }).click()
     const dialog = page.getByRole('dialog')

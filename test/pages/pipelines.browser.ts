@@ -162,10 +162,15 @@ describe('pipelines in the browser', () => {
     await tabTo(page, 'Reorder again', 'Shift+Tab')
     await keyboard.press('Space')
     await page.getByText('Picked up again, position 3 of 3.').waitFor({ state: 'attached' })
-    for (const position of [2, 1]) {
+    // A press before the picked up step listens is lost; at the top, one more changes nothing.
+    await until('again is over position 1', 20_000, async () => {
       await keyboard.press('ArrowUp')
-      await page.getByText(`again is over position ${position} of 3.`).waitFor({ state: 'attached' })
-    }
+      const top = page.getByText('again is over position 1 of 3.')
+      return top.waitFor({ state: 'attached', timeout: 1_000 }).then(
+        () => true,
+        () => false,
+      )
+    })
     await keyboard.press('Space')
     await stepsAre(page, ['again', 'hello', 'world'])
 
