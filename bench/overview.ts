@@ -83,7 +83,7 @@ async function watchFigure({ tree, server, database }: World, ms: number): Promi
     value: watched.cores - alone.cores,
     unit: 'cores',
     ratio: watched.cores / alone.cores,
-    floor: 'nobody-watching',
+    floor: 'no-open-overviews',
     goal: { of: 'value', is: 'at most', limit: 0.5 },
     details: { alone, watched, watchers: WATCHERS, movesPerSecond: MOVES_PER_SECOND, refetchMs: REFETCH_MS },
   }

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { openTestApp, type RequestOptions } from '#test/support/harness.ts'
+import { createServer } from '#test/support/inventory.ts'
 import {
   addEnvironment,
+  auditOf,
   createAction,
   createMember,
   createPerson,
@@ -20,6 +22,7 @@ const administrator = await createPerson(db, { admin: true })
 await grantRole(db, administrator.id, 'owner', { organizationId: tree.organizationId })
 
 const { token } = tree.owner
+const place = { createdBy: tree.owner.id, environmentId: tree.environmentId }
 const send = (method: string, url: string, body?: unknown, more: RequestOptions = {}) =>
   api.request(method, url, { token, body, ...more })
 let counter = 0
@@ -29,29 +32,7 @@ async function created() {
   assert.equal(status, 201, text)
   return body
 }
-async function addLocalServer(environmentId = tree.environmentId): Promise<number> {
-  const { id } = await db
-    .insertInto('servers')
-    .values({
-      environment_id: environmentId,
-      name: `local ${++counter}`,
-      provider_code: 'local',
-      root_directory: '/srv',
-      created_by: tree.owner.id,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  return id
-}
 const linked = (...ids: number[]) => ids.map((resource_id) => ({ resource_type: 'server', resource_id }))
-const auditOf = (type: string, id: number) =>
-  db
-    .selectFrom('audit_entries')
-    .selectAll()
-    .where('subject_type', '=', type)
-    .where('subject_id', '=', String(id))
-    .orderBy('id')
-    .execute()
 
 suite('a link', () => {
   const linkOf = (application: number, server: number) =>
@@ -70,7 +51,7 @@ suite('a link', () => {
     for (const url of [`/resource-links/server/${one}/application/${id}`, linkOf(id, one)])
       assert.equal((await send('DELETE', url)).status, 204)
     assert.deepEqual(await serversOf(id), [two])
-    const verbs = (await auditOf('application', id)).map(({ verb }) => verb)
+    const verbs = (await auditOf(db, 'application', id)).map(({ verb }) => verb)
     assert.deepEqual(verbs, ['created', 'linked', 'linked', 'unlinked'])
   })
 
@@ -95,7 +76,7 @@ suite('a link', () => {
 
   test('to a local server is for instance administrators', async () => {
     const { id } = await created()
-    const server = await addLocalServer()
+    const server = await createServer(db, place, { root_directory: '/srv' })
     assert.equal((await send('PUT', linkOf(id, server))).status, 403)
     assert.deepEqual(await serversOf(id), [])
     const by = { token: administrator.token }

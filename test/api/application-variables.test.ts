@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { loadRun } from '#engine/runner/load-run.ts'
 import { type Answer, openTestApp, type RequestOptions } from '#test/support/harness.ts'
-import { createAction, createMember, createTestTree } from '#test/support/world.ts'
+import { auditOf, createAction, createMember, createTestTree } from '#test/support/world.ts'
 
 const api = await openTestApp({ after })
 const { db } = api
@@ -19,14 +19,6 @@ async function created() {
   assert.equal(status, 201, text)
   return body
 }
-const auditOf = (type: string, id: number) =>
-  db
-    .selectFrom('audit_entries')
-    .selectAll()
-    .where('subject_type', '=', type)
-    .where('subject_id', '=', String(id))
-    .orderBy('id')
-    .execute()
 
 suite('a variable', () => {
   test('is stored encrypted, reaches runs, and is shown to callers who may edit it', async () => {
@@ -72,7 +64,7 @@ suite('a variable', () => {
     assert.deepEqual(Object.keys(reveal.body.errors), ['value'])
     const replaced = await send('PUT', one, { hidden: false, value: 'other' })
     assert.equal(replaced.body.value, 'other')
-    const entries = JSON.stringify(await auditOf('variable', made.body.id))
+    const entries = JSON.stringify(await auditOf(db, 'variable', made.body.id))
     assert.ok(!/hush-hush|other/.test(entries))
   })
 

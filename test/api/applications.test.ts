@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { openTestApp, type RequestOptions } from '#test/support/harness.ts'
+import { createServer } from '#test/support/inventory.ts'
 import {
   addEnvironment,
+  auditOf,
   createAction,
   createHook,
   createMember,
@@ -21,6 +23,7 @@ const administrator = await createPerson(db, { admin: true })
 await grantRole(db, administrator.id, 'owner', { organizationId: tree.organizationId })
 
 const { token } = tree.owner
+const place = { createdBy: tree.owner.id, environmentId: tree.environmentId }
 const send = (method: string, url: string, body?: unknown, more: RequestOptions = {}) =>
   api.request(method, url, { token, body, ...more })
 const applicationsOf = ({ environmentId }: Pick<TestTree, 'environmentId'>) =>
@@ -40,29 +43,7 @@ async function created(more: object = {}, by: RequestOptions = {}) {
   return body
 }
 
-async function addLocalServer(environmentId = tree.environmentId): Promise<number> {
-  const { id } = await db
-    .insertInto('servers')
-    .values({
-      environment_id: environmentId,
-      name: `local ${++counter}`,
-      provider_code: 'local',
-      root_directory: '/srv',
-      created_by: tree.owner.id,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-  return id
-}
 const linked = (...ids: number[]) => ids.map((resource_id) => ({ resource_type: 'server', resource_id }))
-const auditOf = (type: string, id: number) =>
-  db
-    .selectFrom('audit_entries')
-    .selectAll()
-    .where('subject_type', '=', type)
-    .where('subject_id', '=', String(id))
-    .orderBy('id')
-    .execute()
 
 suite('an application', () => {
   test('is created, read, listed and changed; its folder never changes', async () => {
@@ -106,7 +87,7 @@ suite('an application', () => {
     assert.deepEqual(list.body, [changed.body])
     assert.equal(list.headers['x-total-count'], '1')
 
-    const entries = await auditOf('application', made.body.id)
+    const entries = await auditOf(db, 'application', made.body.id)
     assert.deepEqual(
       entries.map(({ verb, user_id }) => ({ verb, user_id })),
       [
@@ -240,7 +221,7 @@ suite('an application', () => {
   })
 
   test('that runs on this machine lets only instance administrators change what runs', async () => {
-    const server = await addLocalServer()
+    const server = await createServer(db, place, { root_directory: '/srv' })
     const rejected = await create({ linked_resources: linked(server) })
     assert.equal(rejected.status, 403)
     const { id } = await created({ linked_resources: linked(server) }, { token: administrator.token })

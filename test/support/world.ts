@@ -300,3 +300,14 @@ export async function createHookRequest(
     .executeTakeFirstOrThrow()
   return id
 }
+
+/** What was recorded about an object, oldest first. */
+export function auditOf(db: Database, type: string, id: number) {
+  return db
+    .selectFrom('audit_entries')
+    .selectAll()
+    .where('subject_type', '=', type)
+    .where('subject_id', '=', String(id))
+    .orderBy('id')
+    .execute()
+}

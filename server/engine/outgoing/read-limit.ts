@@ -1,4 +1,4 @@
-// What a response says about the rate limit of whoever sent it. Pure.
+// What a response says about our rate limit. Pure.
 import { readObject } from '#model/hooks/presets/read-answer.ts'
 import { MAX_RETRY_AFTER_MS, readRetryAfter } from './retry-schedule.ts'
 

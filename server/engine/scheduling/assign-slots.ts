@@ -95,7 +95,7 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
   await moveRestToWaiting(pass, pipelineIds)
 }
 
-/** Those that come next, as far as slots are free and no freeze holds them. Runs that a freeze held come before newer ones. */
+/** The next runs for which slots are free and that no freeze holds. Runs that a freeze held come before newer ones. */
 async function chooseNext(pass: SchedulingPass, pipelineIds: number[]): Promise<ScheduledAction[]> {
   const next = await pass.load(await nextActions(pass.trx, pipelineIds))
   if (pass.freezes().length > 0) {

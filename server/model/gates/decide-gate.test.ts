@@ -149,7 +149,7 @@ suite('after any history', () => {
         const facts = after(first, happened)
         const results = [after(facts, [one, other]), after(facts, [other, one])].map(judgeGates)
         const kinds = new Set([one.kind, other.kind])
-        // A run that was rejected, whoever else approved, overrode or waited, does not start.
+        // A run that was rejected does not start, even if other people approved or overrode.
         if (kinds.has('rejected') && facts.approval)
           for (const result of results) assert.equal(result.kind, 'ended')
         // One that a freeze holds does not start because something else about it was settled.

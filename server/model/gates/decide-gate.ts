@@ -8,7 +8,7 @@ export type GateFacts<Freeze extends { id: number } = { id: number }> = {
   isRollback: boolean
   /** What the host says about its commit; null: it waits for none. */
   checks: { state: 'waiting' | 'green' | 'red'; isOverridden: boolean } | null
-  /** Who agreed to what it ships; null: it needs nobody. Only approvals of what ships now are counted. */
+  /** Who agreed to what it ships; null: it needs no approval. Only approvals of what ships now are counted. */
   approval: { required: number; approvals: number; isRejected: boolean; isExpired: boolean } | null
   /** In force now. */
   freezes: readonly Freeze[]
