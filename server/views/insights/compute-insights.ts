@@ -10,7 +10,7 @@ export type SwitchingRun = {
   isRollback: boolean
   /** At least one server served another commit before. */
   hasNewCommit: boolean
-  /** By the clock of whoever committed; null when unknown. */
+  /** By the committer's clock; null when unknown. */
   committedAt: number | null
   serverIds: readonly number[]
   revertedServerIds: readonly number[]
