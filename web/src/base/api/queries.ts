@@ -27,6 +27,7 @@ export const queryKeys = {
   identities: ['identities'],
   setup: (...parts: unknown[]) => ['setup', ...parts],
   overview: (scope?: object) => (scope ? ['overview', scope] : ['overview']),
+  applicationCards: (query?: object) => (query ? ['application-cards', query] : ['application-cards']),
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),
   action: (id: Id) => ['action', String(id)],
@@ -142,13 +143,13 @@ export function useRefetch(): (...queryKeys: QueryKey[]) => Promise<void> {
   }
 }
 
-/** Refetches these queries when actions change, at most once in `everyMs`. */
-export function useRefetchOnActionEvents(queryKey: QueryKey, everyMs: number): void {
+/** Refetches these queries when actions change, at most once in `everyMs`; after a quiet time already after `firstMs`. */
+export function useRefetchOnActionEvents(queryKey: QueryKey, everyMs: number, firstMs = everyMs): void {
   const { actionEvents } = useServices()
   const queries = useQueryClient()
   // biome-ignore lint/correctness/useExhaustiveDependencies: callers pass constant keys
   useEffect(() => {
-    const refetch = throttle(() => void queries.invalidateQueries({ queryKey }), everyMs)
+    const refetch = throttle(() => void queries.invalidateQueries({ queryKey }), everyMs, firstMs)
     const unsubscribe = actionEvents.subscribe({ onEvents: refetch, onGap: refetch })
     return () => {
       refetch.cancel()

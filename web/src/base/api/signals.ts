@@ -14,14 +14,19 @@ export function createEmitter<Args extends unknown[] = []>() {
   }
 }
 
-/** Runs at most once in `ms`, at the end of it. */
-export function throttle(run: () => void, ms: number): { (): void; cancel(): void } {
+/** Runs at most once in `ms`, at the end of it; if it has not run for that long, already after `firstMs`. */
+export function throttle(run: () => void, ms: number, firstMs = ms): { (): void; cancel(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined
+  let ranAt = Number.NEGATIVE_INFINITY
   const call = () => {
-    timer ??= setTimeout(() => {
-      timer = undefined
-      run()
-    }, ms)
+    timer ??= setTimeout(
+      () => {
+        timer = undefined
+        ranAt = performance.now()
+        run()
+      },
+      Math.max(firstMs, ranAt + ms - performance.now()),
+    )
   }
   const cancel = () => {
     clearTimeout(timer)

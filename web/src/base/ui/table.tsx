@@ -92,10 +92,19 @@ export function RowTable<Row extends { id: string | number }>(props: RowTablePro
   )
 }
 
-type PagerProps = { label: string; page: number; total: string; hasNext: boolean; go(page: number): void }
+type PagerProps = {
+  label: string
+  page: number
+  total: string
+  hasNext: boolean
+  /** The buttons of lists that are not ordered by time. */
+  words?: readonly [before: string, after: string]
+  go(page: number): void
+}
 
 /** `children` follow the buttons. */
-export function Pager({ label, page, total, hasNext, go, children }: PagerProps & { children?: ReactNode }) {
+export function Pager(props: PagerProps & { children?: ReactNode }) {
+  const { label, page, total, hasNext, words = ['Newer', 'Older'], go, children } = props
   const isOnly = page === 1 && !hasNext
   return (
     <Group component="nav" gap="sm" mt="sm" aria-label={label}>
@@ -106,13 +115,13 @@ export function Pager({ label, page, total, hasNext, go, children }: PagerProps 
       ) : (
         <>
           <Button size="xs" variant="default" disabled={page === 1} onClick={() => go(page - 1)}>
-            Newer
+            {words[0]}
           </Button>
           <Text size="sm" className="numeric">
             Page {page} · {total} total
           </Text>
           <Button size="xs" variant="default" disabled={!hasNext} onClick={() => go(page + 1)}>
-            Older
+            {words[1]}
           </Button>
         </>
       )}

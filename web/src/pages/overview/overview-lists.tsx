@@ -1,7 +1,9 @@
+import { Badge } from '@mantine/core'
 import { Link } from 'wouter'
-import type { FailedNotification, Overview, OverviewRun } from '#web/base/api/types.ts'
+import type { FailedNotification, OverviewRun, RecentDeployment } from '#web/base/api/types.ts'
+import { CommitLink, subjectOf } from '#web/base/ui/commit-link.tsx'
 import { SectionCard, StatusBadge } from '#web/base/ui/parts.tsx'
-import { kindOf } from '#web/base/ui/status.ts'
+import { kindOf, plural } from '#web/base/ui/status.ts'
 import { Age, Duration } from '#web/base/ui/time.tsx'
 import { runTitle, useRunTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import classes from './overview.module.css'
@@ -13,16 +15,24 @@ type OverviewRunsProps = {
   count: number
   /** The list with the same filter. */
   to: string
-  /** What that list has, if it has more than is counted. */
-  all?: string
   /** What it says without any. */
   children: string
 }
 
-/** The first of the runs in some state. When there are more, it says so and links to all of them. */
-export function OverviewRuns({ title, runs, count, to, all, children }: OverviewRunsProps) {
+/** The first of the runs in some state, how many there are, and a link to all of them. */
+export function OverviewRuns({ title, runs, count, to, children }: OverviewRunsProps) {
   return (
-    <SectionCard id={title.split(' ')[0]!.toLowerCase()} title={title}>
+    <SectionCard
+      id={title.toLowerCase()}
+      title={title}
+      action={
+        count > 0 && (
+          <Link href={to} className={classes.count}>
+            {countLabel(count)} {title.toLowerCase()}
+          </Link>
+        )
+      }
+    >
       {runs.length === 0 ? (
         <span className={`dimmed ${classes.none}`}>{children}</span>
       ) : (
@@ -31,14 +41,6 @@ export function OverviewRuns({ title, runs, count, to, all, children }: Overview
             <RunItem key={run.id} run={run} />
           ))}
         </ul>
-      )}
-      {count > runs.length && runs.length > 0 && (
-        <div className={classes.more}>
-          <Link href={to}>
-            {runs.length} of {countLabel(count)}
-            {all && `; ${all}`}
-          </Link>
-        </div>
       )}
     </SectionCard>
   )
@@ -58,25 +60,62 @@ function RunItem({ run }: { run: OverviewRun }) {
         <StatusBadge status={run.status} label={run.status_reason_human_readable} />
       </div>
       <div className="dimmed">
-        {run.resource_name} · {run.project.name} / {run.environment.name} · <RunTime run={run} />
+        {run.resource_name} · {run.project.name} / {run.environment.name} ·{' '}
+        <Duration from={run.started_at ?? run.created_at} to={null} />
       </div>
     </li>
   )
 }
 
-/** When it ended, else how long it has been running or waiting. */
-function RunTime({ run: { started_at, completed_at, created_at } }: { run: OverviewRun }) {
-  if (completed_at !== null) return <Age of={completed_at} />
-  return <Duration from={started_at ?? created_at} to={null} />
+/** What became live lately, and what of it was reverted or failed. */
+export function RecentDeployments({ deployments }: { deployments: RecentDeployment[] }) {
+  return (
+    <SectionCard id="deployments" title="Recent deployments">
+      {deployments.length === 0 ? (
+        <span className={`dimmed ${classes.none}`}>Nothing has been deployed yet</span>
+      ) : (
+        <ul className={`plain-list ${classes.list}`}>
+          {deployments.map((one) => (
+            <DeploymentItem key={one.action_id} deployment={one} />
+          ))}
+        </ul>
+      )}
+    </SectionCard>
+  )
 }
 
-type FailedNotificationsProps = { failed: FailedNotification[]; count: number }
-
-/** Runs whose receivers do not know how they ended. */
-export function FailedNotifications({ failed, count }: FailedNotificationsProps) {
-  const more = count > failed.length ? `, the last ${failed.length} of ${countLabel(count)}` : ''
+function DeploymentItem({ deployment }: { deployment: RecentDeployment }) {
+  const { action_id, application, commit, kind, status, servers, reverted_servers, activated_at } = deployment
   return (
-    <SectionCard id="undelivered" title={`Failed notifications (24 h)${more}`}>
+    <li>
+      <div className={classes.run}>
+        <Link href={`/actions/${action_id}`}>{runTitle(application.name, action_id)}</Link>
+        {kind !== 'deploy' && (
+          <Badge size="sm" variant="light" color="gray" tt="none">
+            {kind === 'rollback' ? 'Rollback' : 'Redeploy'}
+          </Badge>
+        )}
+        {status !== 'completed' && (
+          <StatusBadge status={status} label={deployment.status_reason_human_readable} />
+        )}
+      </div>
+      {commit && (
+        <div className={classes.commit}>
+          <CommitLink {...commit} /> <bdi>{subjectOf(commit.message)}</bdi>
+        </div>
+      )}
+      <div className="dimmed">
+        {plural(servers, 'server')}
+        {reverted_servers > 0 && `, reverted on ${reverted_servers}`} · <Age of={activated_at} />
+      </div>
+    </li>
+  )
+}
+
+/** Runs whose receivers do not know how they ended, the latest. */
+export function FailedNotifications({ failed }: { failed: FailedNotification[] }) {
+  return (
+    <SectionCard id="undelivered" title="Failed notifications (24 h)">
       <ul className={`plain-list ${classes.list}`}>
         {failed.map(({ hook_id, hook_name, action_id, last_request_id, last_error, failed_at }) => (
           <li key={last_request_id}>
@@ -93,30 +132,4 @@ export function FailedNotifications({ failed, count }: FailedNotificationsProps)
 
 function NotifiedRun({ id }: { id: number }) {
   return <Link href={`/actions/${id}#notifications`}>{useRunTitle(id)}</Link>
-}
-
-/** Servers where it is not known what is live. Whatever else needs attention has a list of its own on this page. */
-export function NeedsAttention({ count, items }: Overview['needs_attention']) {
-  const unknown = items.flatMap(({ kind, application, server, detail, since }) =>
-    kind === 'live_unknown' && application && server ? [{ application, server, detail, since }] : [],
-  )
-  if (unknown.length === 0) return null
-  const more = count > items.length ? ` on ${unknown.length} servers or more` : ''
-  return (
-    <div className={classes.attention}>
-      <SectionCard id="attention" title={`Live release unknown${more}`}>
-        <ul className={`plain-list ${classes.list}`}>
-          {unknown.map(({ application, server, detail, since }) => (
-            <li key={`${application.id} ${server.id}`}>
-              <Link href={`/applications/${application.id}`}>{application.name}</Link> on{' '}
-              <Link href={`/servers/${server.id}`}>{server.name}</Link>
-              <div className="dimmed wrap">
-                {detail} <Age of={since} />
-              </div>
-            </li>
-          ))}
-        </ul>
-      </SectionCard>
-    </div>
-  )
 }

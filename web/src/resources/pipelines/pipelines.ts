@@ -37,6 +37,21 @@ export function usePlan(pipelineId: number, body: RunBody, enabled = true) {
   })
 }
 
+/** What a deploy would ship to each server. It may take seconds: the API asks the git host for the newest commit. */
+export function useShipping(pipelineId: number, body: RunBody, enabled: boolean) {
+  const api = useApi()
+  const { trigger_comment: _, variables: __, ...planned } = body
+  return useQuery({
+    queryKey: queryKeys.plan(pipelineId, planned, 'changes'),
+    enabled,
+    retry: false,
+    queryFn: async ({ signal }) => {
+      const params = { path: { id: pipelineId }, query: { include: 'changes' as const } }
+      return (await api.post('/pipelines/{id}/plan', { params, body: planned, signal })).comparisons
+    },
+  })
+}
+
 /** Where pages list pipelines. */
 export function useRefreshPipelines(): () => void {
   const refetch = useRefetch()

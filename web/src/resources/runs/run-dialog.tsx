@@ -7,7 +7,7 @@ import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
 import type { Pipeline } from '#web/base/api/types.ts'
 import { Dialog } from '#web/base/ui/dialog.tsx'
 import { splitErrors } from '#web/base/ui/field-errors.ts'
-import { usePlan } from '#web/resources/pipelines/pipelines.ts'
+import { usePlan, useShipping } from '#web/resources/pipelines/pipelines.ts'
 import classes from './run.module.css'
 import { EMPTY_INPUT, inputOf, inputProblems, type RunInput, toBody } from './run-input.ts'
 import { RunForm } from './run-plan.tsx'
@@ -15,8 +15,15 @@ import { useAnnounceRun } from './use-announce-run.ts'
 
 const PLAN_DELAY_MS = 250
 
-/** `close` also before the page of the run opens. */
-export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): void }) {
+type RunDialogProps = {
+  pipeline: Pipeline
+  /** Deploys an application, in words that name it; else it runs the pipeline. */
+  application?: string | undefined
+  /** Also before the page of the run opens. */
+  close(): void
+}
+
+export function RunDialog({ pipeline, application, close }: RunDialogProps) {
   const isDeploy = pipeline.operation === 'deploy'
   const form = useRef<HTMLFormElement>(null)
   const [input, setInput] = useState(EMPTY_INPUT)
@@ -31,6 +38,7 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
   const body = toBody(input, isDeploy, ids)
   const [planned] = useDebouncedValue(body, PLAN_DELAY_MS)
   const plan = usePlan(pipeline.id, planned, planned.servers?.length !== 0)
+  const shipping = useShipping(pipeline.id, planned, isDeploy && isValid && planned.servers?.length !== 0)
   const run = useRun(pipeline, close)
 
   const { errors, rest } = splitErrors(run.error ?? plan.error, inputOf)
@@ -46,14 +54,19 @@ export function RunDialog({ pipeline, close }: { pipeline: Pipeline; close(): vo
   }
 
   return (
-    <Dialog close={close} title={<span className="wrap">Run {pipeline.name}</span>} size="52rem">
+    <Dialog
+      close={close}
+      title={<span className="wrap">{application ? `Deploy ${application}` : `Run ${pipeline.name}`}</span>}
+      size="52rem"
+    >
       <RunForm
         ref={form}
         pipeline={pipeline}
         plan={plan}
+        shipping={shipping}
         run={run}
         error={rest}
-        button="Run"
+        button={application ? 'Deploy' : 'Run'}
         submit={submit}
         close={close}
       >

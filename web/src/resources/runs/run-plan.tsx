@@ -10,10 +10,13 @@ import { ErrorAlert, Loading } from '#web/base/ui/page.tsx'
 import { plural } from '#web/base/ui/status.ts'
 import { useBlockers } from './blockers.ts'
 import classes from './run.module.css'
+import { type Shipping, WhatShips } from './what-ships.tsx'
 
 type RunFormProps = {
   pipeline: Pipeline
   plan: { data: RunPlan | undefined }
+  /** Of a deploy. */
+  shipping?: Shipping
   /** The request that starts it. */
   run: { isPending: boolean; error: Error | null; reset(): void }
   /** What no input shows. */
@@ -30,7 +33,7 @@ type RunFormProps = {
 
 /** The inputs of a run, beside what it would do with them. */
 export function RunForm(props: RunFormProps) {
-  const { pipeline, plan, run, error, button, isDisabled, submit, close, children, ref } = props
+  const { pipeline, plan, shipping, run, error, button, isDisabled, submit, close, children, ref } = props
   return (
     <form
       ref={ref}
@@ -54,7 +57,9 @@ export function RunForm(props: RunFormProps) {
           {error && !run.error ? (
             <ErrorAlert error={error} />
           ) : plan.data ? (
-            <Plan pipeline={pipeline} plan={plan.data} />
+            <Plan pipeline={pipeline} plan={plan.data}>
+              {shipping && <WhatShips shipping={shipping} />}
+            </Plan>
           ) : (
             <Loading what="plan" />
           )}
@@ -70,7 +75,10 @@ export function RunForm(props: RunFormProps) {
   )
 }
 
-export function Plan({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
+type PlanProps = { pipeline: Pipeline; plan: RunPlan; children?: ReactNode }
+
+/** `children` follow the source. */
+export function Plan({ pipeline, plan, children }: PlanProps) {
   const { targets, variables } = plan
   const batches = [...Map.groupBy(targets, ({ batch }) => batch).values()]
   const steps = targets[0]?.steps ?? []
@@ -83,6 +91,7 @@ export function Plan({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) 
         {batches.length > 1 && ` in ${batches.length} batches`}, {plural(steps.length, 'step')} each
       </Text>
       {plan.rollback ? <RollbackSummary rollback={plan.rollback} /> : <Source plan={plan} />}
+      {children}
       {batches.map((batch, index) => (
         <Text key={batch[0]!.batch} size="sm" className="dimmed wrap">
           {batches.length > 1 && `${index + 1}. `}
@@ -141,9 +150,10 @@ function WouldWait({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
       </Alert>
     )
   const what = plan.would_wait === 'WAITING_CONCURRENCY_TARGET' ? 'on the server' : 'of this pipeline'
+  const isRejected = plan.would_wait === 'WAITING_CONCURRENCY_PIPELINE' && pipeline.queue_policy === 'reject'
   return (
     <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>
-      Will queue behind{' '}
+      {isRejected ? 'Will be rejected until these finish: ' : 'Will queue behind '}
       {blockers.length === 0
         ? `earlier runs ${what}`
         : blockers.map((id, index) => (
