@@ -16,6 +16,7 @@ import { useClipboard } from '@mantine/hooks'
 import type { ReactNode } from 'react'
 import { STATUSES } from '#client/index.ts'
 import type { Hook } from '#web/base/api/types.ts'
+import { ReasonedButton } from './controls.tsx'
 import itemClasses from './item-list.module.css'
 import { STATUS_ICONS, type Status } from './status.ts'
 import classes from './status-badge.module.css'
@@ -71,27 +72,30 @@ export function Fact({ label, className, children }: FactProps) {
   )
 }
 
-type CopyButtonProps = Pick<ButtonProps, 'size' | 'disabled' | 'className'> & {
+type CopyButtonProps = Pick<ButtonProps, 'size' | 'className'> & {
   text(): string
+  /** Why there is nothing to copy; undefined if there is. */
+  reason?: string | undefined
   /** Where a page has several: "Copy URL". */
   label?: string
 }
 
-export function CopyButton({ text, label, ...rest }: CopyButtonProps) {
+export function CopyButton({ text, label, reason, ...rest }: CopyButtonProps) {
   const { copy, copied, error } = useClipboard()
   // Browsers offer the clipboard only to pages from HTTPS or from this machine.
   if (!navigator.clipboard) return null
   const result = error ? 'Copy failed' : copied ? 'Copied' : ''
   return (
     <>
-      <Button
+      <ReasonedButton
         {...rest}
         variant="default"
+        reason={reason}
         onClick={() => copy(text())}
         aria-label={result ? undefined : label}
       >
         {result || 'Copy'}
-      </Button>
+      </ReasonedButton>
       <VisuallyHidden role="status">{result}</VisuallyHidden>
     </>
   )

@@ -1,7 +1,7 @@
 import { DataList, Group, Paper } from '@mantine/core'
 import { Link } from 'wouter'
 import type { Action, ActionRef } from '#web/base/api/types.ts'
-import { safeUrl } from '#web/base/ui/format.ts'
+import { CommitLink, subjectOf } from '#web/base/ui/commit-link.tsx'
 import { Fact, StatusBadge } from '#web/base/ui/parts.tsx'
 import { triggerLabel } from '#web/base/ui/status.ts'
 import { Age, Duration } from '#web/base/ui/time.tsx'
@@ -9,15 +9,36 @@ import { PipelineLink } from '#web/resources/pipelines/pipeline-link.tsx'
 import { useRunTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import classes from './action.module.css'
 
+/** What people look for first, in a line: what was shipped, who started it, and how long it took. */
+export function ActionSummary({ action }: { action: Action }) {
+  const { commit, deployment } = action.action_data
+  const ref = deployment?.source_type === 'commit' ? undefined : deployment?.source_ref
+  return (
+    <DataList orientation="vertical" className={classes.summary}>
+      {(commit?.hash || ref) && (
+        <Fact label="Commit" className={classes.commit}>
+          {ref && <code>{ref}</code>}
+          {ref && commit?.hash && ' @ '}
+          {commit?.hash && <CommitLink {...commit} />} <bdi>{subjectOf(commit?.message)}</bdi>{' '}
+          {commit?.author_name && <span className="dimmed">by {commit.author_name}</span>}
+        </Fact>
+      )}
+      <Fact label="Triggered by">
+        <TriggeredBy action={action} />
+      </Fact>
+      <Fact label="Duration">
+        <Duration from={action.started_at} to={action.completed_at} />
+      </Fact>
+    </DataList>
+  )
+}
+
 export function ActionDetails({ action }: { action: Action }) {
-  const { commit, deployment, release_name } = action.action_data
+  const { release_name } = action.action_data
   const variables = Object.entries(action.triggered_from.hook_parsed_variables)
   return (
     <Paper withBorder p="md">
       <DataList orientation="vertical" className={classes.details}>
-        <Fact label="Triggered by">
-          <TriggeredBy action={action} />
-        </Fact>
         <Fact label="Pipeline">
           <PipelineLink id={action.pipeline_id} />
         </Fact>
@@ -32,20 +53,6 @@ export function ActionDetails({ action }: { action: Action }) {
         <Fact label="Waited">
           <Duration from={action.created_at} to={action.started_at ?? action.completed_at} />
         </Fact>
-        <Fact label="Duration">
-          <Duration from={action.started_at} to={action.completed_at} />
-        </Fact>
-        {deployment && (
-          <Fact label="Source">
-            {deployment.type} {deployment.source_type} <code>{deployment.source_ref}</code>
-          </Fact>
-        )}
-        {commit && (
-          <Fact label="Commit" className={classes.wide}>
-            <CommitLink {...commit} /> {commit.message?.split('\n')[0]}{' '}
-            {commit.author_name && <span className="dimmed">by {commit.author_name}</span>}
-          </Fact>
-        )}
         <Fact label="Release">{release_name && <code>{release_name}</code>}</Fact>
         <Fact label="Comment" className={classes.wide}>
           {action.trigger_comment}
@@ -88,18 +95,6 @@ function TriggeredBy({ action }: { action: Action }) {
       <Link href={`/hooks/incoming/${from.hook_id}`}>{from.name ?? from.hook_id}</Link> (hook)
       {from.ip_address && <span className="dimmed"> from {from.ip_address}</span>}
     </>
-  )
-}
-
-function CommitLink({ hash, url }: { hash: string | null; url: string | null }) {
-  const short = <code>{hash?.slice(0, 8)}</code>
-  const href = safeUrl(url)
-  return href ? (
-    <a href={href} rel="noreferrer" target="_blank">
-      {short}
-    </a>
-  ) : (
-    short
   )
 }
 

@@ -2,6 +2,7 @@
 import { Group, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link } from 'wouter'
+import { hasEnded } from '#client/index.ts'
 import type { Action } from '#web/base/api/types.ts'
 import { logFileName } from '#web/base/ui/format.ts'
 import { Loaded, PageHeader } from '#web/base/ui/page.tsx'
@@ -16,7 +17,8 @@ import { useLogLink } from '#web/shared/log/use-log-link.ts'
 import { type SubscribeToLogs, useStepLog } from '#web/shared/log/use-step-log.ts'
 import { useSearch } from '#web/shared/scope/scope.ts'
 import { ScopeBreadcrumbs } from '#web/shared/scope/scope-breadcrumbs.tsx'
-import { ActionDetails } from './action-details.tsx'
+import classes from './action.module.css'
+import { ActionDetails, ActionSummary } from './action-details.tsx'
 import { ChangesSection } from './changes-section.tsx'
 import { NotificationsSection } from './notifications-section.tsx'
 import { RunControls } from './run-controls.tsx'
@@ -40,7 +42,9 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
   const [isFollowing, setFollowing] = useState(!search.has('step'))
   const [link] = useLogLink()
   const wanted = link ? stepParam(link) : isFollowing ? null : search.get('step')
-  const selected = selectStep(action.targets, wanted)
+  // People who watch a run to its end keep the last step in view.
+  const [hadEnded] = useState(hasEnded(action.status))
+  const selected = selectStep(action.targets, wanted, { hasEnded: hadEnded })
 
   function select(step: StepRef): void {
     setFollowing(false)
@@ -68,18 +72,23 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
         </Group>
       </PageHeader>
       <StateText action={action} />
-      <ActionDetails action={action} />
-      <Section id="timeline" title="Targets and steps">
-        <Timeline action={action} selected={selected} select={select} />
+      <ActionSummary action={action} />
+      <div className={classes.split}>
+        <Section id="timeline" title="Targets and steps">
+          <Timeline action={action} selected={selected} select={select} />
+        </Section>
+        {selected && (
+          <StepLog
+            key={stepParam(selected)}
+            action={action}
+            selected={selected}
+            subscribeToLogs={subscribeToLogs}
+          />
+        )}
+      </div>
+      <Section id="details" title="Details">
+        <ActionDetails action={action} />
       </Section>
-      {selected && (
-        <StepLog
-          key={stepParam(selected)}
-          action={action}
-          selected={selected}
-          subscribeToLogs={subscribeToLogs}
-        />
-      )}
       <ChangesSection action={action} />
       <NotificationsSection action={action} />
     </>
@@ -144,7 +153,7 @@ function StateText({ action }: { action: Action }) {
     reason: action.status === 'waiting' ? action.status_reason_code : null,
   })
   return (
-    <Text mb="md" className="wrap">
+    <Text mb="xs" className="wrap">
       {stateSummary(action)}
       {blockers.length > 0 && (
         <>

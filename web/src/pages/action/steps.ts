@@ -3,8 +3,15 @@ import type { Action, Step, Target } from '#web/base/api/types.ts'
 
 export type StepRef = { targetId: number; order: number }
 
-/** The one in the URL; else the first that failed, else one in progress, else the last that started. */
-export function selectStep(targets: Target[], param: string | null): StepRef | undefined {
+/**
+ * The one in the URL; else the first that failed, else one in progress, else the last that started. When the run had ended
+ * before it was looked at (`hasEnded`), the slowest instead of the last.
+ */
+export function selectStep(
+  targets: Target[],
+  param: string | null,
+  { hasEnded = false } = {},
+): StepRef | undefined {
   const match = /^(\d+)\.(\d+)$/.exec(param ?? '')
   const selected = match && { targetId: Number(match[1]), order: Number(match[2]) }
   if (selected && findStep(targets, selected)) return selected
@@ -12,9 +19,18 @@ export function selectStep(targets: Target[], param: string | null): StepRef | u
   const found =
     all.find(({ step }) => step.status === 'failed') ??
     all.find(({ step }) => step.status === 'in-progress') ??
+    (hasEnded ? slowest(all) : undefined) ??
     all.findLast(({ step }) => step.started_at !== null) ??
     all[0]
   return found && { targetId: found.target.id, order: found.step.order }
+}
+
+function slowest<One extends { step: Step }>(all: One[]): One | undefined {
+  const timed = all.flatMap((one) => {
+    const { started_at, completed_at } = one.step
+    return started_at && completed_at ? [{ one, ms: Date.parse(completed_at) - Date.parse(started_at) }] : []
+  })
+  return timed.toSorted((one, other) => other.ms - one.ms)[0]?.one
 }
 
 export function findStep(

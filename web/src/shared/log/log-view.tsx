@@ -3,11 +3,13 @@ import { useClipboard } from '@mantine/hooks'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import type { Step } from '#web/base/api/types.ts'
+import { ReasonedButton } from '#web/base/ui/controls.tsx'
 import { CopyButton } from '#web/base/ui/parts.tsx'
 import { stripColors } from './ansi.ts'
 import classes from './log.module.css'
 import { LogLine } from './log-line.tsx'
 import { type LineRange, rangeLabel } from './log-link.ts'
+import { useKeepInView } from './use-keep-in-view.ts'
 import { useMarkedLines } from './use-marked-lines.ts'
 import type { StepLogState } from './use-step-log.ts'
 
@@ -44,12 +46,23 @@ export function LogView({ log, step, name, fileName, marked, mark, hashOf }: Log
     estimateSize: () => LINE_HEIGHT,
     overscan: 30,
   })
+  const noOutput = count === 0 ? 'The log is empty.' : undefined
   const { tabStop, ...lineEvents } = useMarkedLines({ marked, mark, count, frame, rows })
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: `version` says that there is more to follow
   useEffect(() => {
     if (isFollowing && isRunning && count > 0) rows.scrollToIndex(count - 1, { align: 'end' })
   }, [count, version, isFollowing, isRunning])
+
+  useKeepInView(frame, isFollowing && isRunning)
+
+  // What is searched for comes into view while it is typed.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each text; lines that are printed later do not move it
+  useEffect(() => {
+    if (searched === '' || matches.length === 0) return
+    setFollowing(false)
+    rows.scrollToIndex(matches[0]!, { align: 'center' })
+  }, [searched])
 
   function goToMatch(by: number): void {
     if (matches.length === 0) return
@@ -84,15 +97,15 @@ export function LogView({ log, step, name, fileName, marked, mark, hashOf }: Log
         )}
         <Toggle on={isWrapping} set={setWrapping} name="Wrap" />
         {isRunning && <Toggle on={isFollowing} set={setFollowing} name="Follow" />}
-        <CopyButton size="xs" disabled={count === 0} text={() => stripColors(lines.text())} />
-        <Button
+        <CopyButton size="xs" reason={noOutput} text={() => stripColors(lines.text())} />
+        <ReasonedButton
           size="xs"
           variant="default"
-          disabled={count === 0}
+          reason={noOutput}
           onClick={() => download(lines.text(), fileName)}
         >
           Download
-        </Button>
+        </ReasonedButton>
         {marked && !log.isLoading && (
           <MarkedLines range={marked} isPrinted={marked.from <= count} clear={() => mark(undefined)} />
         )}
@@ -104,6 +117,7 @@ export function LogView({ log, step, name, fileName, marked, mark, hashOf }: Log
         tabIndex={0}
         aria-label={`Log of ${name}`}
         data-wraps={isWrapping}
+        data-follows={(isFollowing && isRunning) || undefined}
         onClick={lineEvents.onClick}
         onKeyDown={lineEvents.onKeyDown}
         onWheel={(event) => {
