@@ -15244,6 +15244,8 @@ export interface operations {
         page?: number
         /** @description Words that all occur in the name of the application, its environment or its project. Case-insensitive; no character is a wildcard. */
         q?: string
+        /** @description Ids of applications, comma-separated. */
+        'filter[resource_id]'?: string
         /** @description Ids of organizations, comma-separated. */
         'filter[organization_id]'?: string
         /** @description Ids of projects, comma-separated. */

@@ -24,6 +24,7 @@ const AuthorizePage = lazy(() => import('./pages/sign-in/authorize-page.tsx'))
 const AccountPage = lazy(() => import('./pages/account/account-page.tsx'))
 const ApplicationsPage = lazy(() => import('./pages/applications/applications-page.tsx'))
 const ApplicationPage = lazy(() => import('./pages/applications/application-page.tsx'))
+const EnvironmentPage = lazy(() => import('./pages/environments/environment-page.tsx'))
 const ServersPage = lazy(() => import('./pages/servers/servers-page.tsx'))
 const ServerPage = lazy(() => import('./pages/servers/server-page.tsx'))
 const CredentialsPage = lazy(() => import('./pages/credentials/credentials-page.tsx'))
@@ -69,7 +70,10 @@ function SignedInPages() {
               <NotFound what="hook" />
             </Route>
             <Route path="/applications" component={ApplicationsPage} />
-            <Route path="/applications/:id">{({ id }) => <ApplicationPage key={id} id={id} />}</Route>
+            <Route path="/applications/:id/:tab?">
+              {({ id, tab }) => <ApplicationPage key={id} id={id} tab={tab} />}
+            </Route>
+            <Route path="/environments/:id">{({ id }) => <EnvironmentPage key={id} id={id} />}</Route>
             <Route path="/servers" component={ServersPage} />
             <Route path="/servers/:id">{({ id }) => <ServerPage key={id} id={id} />}</Route>
             <Route path="/credentials" component={CredentialsPage} />

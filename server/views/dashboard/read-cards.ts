@@ -29,8 +29,8 @@ export function createCardReader({ db, tree }: { db: Database; tree: Tree }) {
     const byEnvironment = await applications(visibility.tree)
     const groups = sortEnvironments(visible.map((id) => environments.get(id)!)).map((environment) => ({
       environment,
-      applications: (byEnvironment.get(environment.id) ?? []).filter(({ name }) =>
-        matches(q, environment, name),
+      applications: (byEnvironment.get(environment.id) ?? []).filter(
+        ({ id, name }) => (filters.resource_id?.includes(id) ?? true) && matches(q, environment, name),
       ),
     }))
     const standings = await readPageStandings(groups.map((group) => group.applications))

@@ -53,6 +53,7 @@ export const dashboardRoutes: FastifyPluginAsyncTypebox<ReadOverview> = async (a
             description:
               'Words that all occur in the name of the application, its environment or its project. Case-insensitive; no character is a wildcard.',
           }),
+          'filter[resource_id]': t.Text('Ids of applications, comma-separated.'),
         }),
         ...scopeQuery,
       }),

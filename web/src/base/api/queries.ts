@@ -52,6 +52,7 @@ export const queryKeys = {
     pipelineIds ? ['resource-runs', pipelineIds] : ['resource-runs'],
   latestRuns: (environmentId?: Id, resourceType?: string) =>
     environmentId === undefined ? ['latest-runs'] : ['latest-runs', environmentId, resourceType],
+  insights: (type: string, id: Id, from: string) => ['insights', type, String(id), from],
   variables: (applicationId: Id) => ['variables', String(applicationId)],
   grants: (organizationId: Id | undefined, userId: Id) => ['grants', organizationId, userId],
   pipelines: (resourceType: string, resourceId: Id) => ['pipelines', resourceType, resourceId],
@@ -68,6 +69,7 @@ export const queryKeys = {
   releases: (applicationId: Id, page: number) => ['releases', applicationId, page],
   serverReleases: (applicationId?: Id) =>
     applicationId === undefined ? ['server-releases'] : ['server-releases', applicationId],
+  serverLive: (applicationId: Id) => ['server-releases', applicationId, 'live'],
   liveCommit: (applicationId: Id, commit: string | undefined) => ['live-commit', applicationId, commit],
   plan: (pipelineId: Id, ...body: unknown[]) => ['plan', pipelineId, ...body],
   hooks: (pipelineId: Id) => ['hooks', pipelineId],

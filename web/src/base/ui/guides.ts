@@ -5,6 +5,8 @@ export const GUIDES: Record<string, string> = {
   '/actions/:id': 'runs#why-did-it-fail',
   '/applications': 'releases',
   '/applications/:id': 'releases#what-is-live',
+  '/applications/:id/insights': 'insights',
+  '/environments/:id': 'insights',
   '/servers': 'runs#deploys',
   '/servers/:id': 'runs#deploys',
   '/pipelines': 'runs',
@@ -24,6 +26,11 @@ export const GUIDES: Record<string, string> = {
 
 /** The URL of the guide to a page; undefined for pages that have none. Pure. */
 export function guideFor(location: string): string | undefined {
-  const path = Object.hasOwn(GUIDES, location) ? location : location.replace(/[^/]+$/, ':id')
+  const candidates = [
+    location,
+    location.replace(/[^/]+$/, ':id'),
+    location.replace(/^(\/\w+\/)[^/]+\//, '$1:id/'),
+  ]
+  const path = candidates.find((one) => Object.hasOwn(GUIDES, one)) ?? ''
   return Object.hasOwn(GUIDES, path) ? `/docs/guides/${GUIDES[path]}` : undefined
 }

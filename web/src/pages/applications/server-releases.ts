@@ -1,6 +1,6 @@
 // What is on the servers of an application, and where a commit is live.
 import { queryKeys, useGet } from '#web/base/api/queries.ts'
-import type { LiveRelease, Release } from '#web/base/api/types.ts'
+import type { LiveRelease, Release, ServerReleases } from '#web/base/api/types.ts'
 
 export function useServerReleases(applicationId: number) {
   return useGet(queryKeys.serverReleases(applicationId), '/applications/{id}/releases', {
@@ -10,13 +10,17 @@ export function useServerReleases(applicationId: number) {
 
 const ASK_AGAIN_MS = 5_000
 
-/** Servers where it is not known what is live; asked for again until it is. */
-export function useUnknownServers(applicationId: number): LiveRelease[] {
-  const { data = [] } = useGet(queryKeys.liveCommit(applicationId, undefined), '/applications/{id}/live', {
+/** What each linked server serves; asked for again until that is known. */
+export function useLive(applicationId: number) {
+  return useGet(queryKeys.serverLive(applicationId), '/applications/{id}/live', {
     params: { path: { id: applicationId } },
     refetchInterval: ({ state }) => (state.data?.some(isUnknown) ? ASK_AGAIN_MS : false),
   })
-  return data.filter(isUnknown)
+}
+
+/** Servers where it is not known what is live. */
+export function useUnknownServers(applicationId: number): LiveRelease[] {
+  return useLive(applicationId).data?.filter(isUnknown) ?? []
 }
 
 const isUnknown = ({ state }: LiveRelease) => state === 'unknown'
@@ -28,6 +32,56 @@ export function useContaining(applicationId: number, contains: string | undefine
     enabled: contains !== undefined,
     staleTime: 0,
   })
+}
+
+export type ServerGroup = {
+  key: string
+  /** What is live there. */
+  served: LiveRelease
+  /** It serves another commit than most, or what it serves is unknown. */
+  hasDrift: boolean
+  /** Its release, where that is stored. */
+  live: Release | undefined
+  /** Newest first. */
+  older: Release[]
+}
+
+type OfServer = { server: LiveRelease['server'] }
+
+/** Pure. Each server with what it serves and which releases are there to return to, in the order of `live`. */
+export function groupByServer(
+  live: readonly LiveRelease[],
+  stored: readonly ServerReleases[],
+): ServerGroup[] {
+  const common = mostCommon(live)
+  const keyOf = ({ server }: OfServer, index: number) => String(server?.id ?? `unnamed ${index}`)
+  const byServer = new Map(stored.map((one, index) => [keyOf(one, index), one.releases]))
+  return live.map((one, index) => {
+    const key = keyOf(one, index)
+    const releases = byServer.get(key) ?? []
+    const isKnown = one.state === 'known'
+    return {
+      key,
+      served: one,
+      hasDrift: isUnknown(one) || (isKnown && common !== undefined && servedBy(one) !== common),
+      live: isKnown ? releases.find((release) => release.live) : undefined,
+      older: releases.filter((release) => !release.live),
+    }
+  })
+}
+
+/** Releases whose commit is unknown are told apart by their names. */
+const servedBy = ({ commit, release_name }: Pick<LiveRelease, 'commit' | 'release_name'>) =>
+  commit?.hash ?? release_name
+
+/** What most servers serve; of several, what became live last. */
+function mostCommon(live: readonly LiveRelease[]): string | null | undefined {
+  const known = live.filter(({ state }) => state === 'known')
+  const newestOf = (some: LiveRelease[]) => Math.max(...some.map(({ since }) => Date.parse(since ?? '') || 0))
+  const [first] = [...Map.groupBy(known, servedBy)].toSorted(
+    ([, one], [, other]) => other.length - one.length || newestOf(other) - newestOf(one),
+  )
+  return first?.[0]
 }
 
 /** Pure. What a release is now, in a word. */

@@ -1,65 +1,105 @@
 import { Badge, Button, Group, List, Table, Text, TextInput } from '@mantine/core'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import type { LiveRelease, Pipeline, Release } from '#web/base/api/types.ts'
 import type { PermissionScope } from '#web/base/session/permissions.ts'
+import { CommitLink, subjectOf } from '#web/base/ui/commit-link.tsx'
 import { GuardedButton } from '#web/base/ui/controls.tsx'
-import { formatBytes, safeUrl } from '#web/base/ui/format.ts'
+import { formatBytes } from '#web/base/ui/format.ts'
 import { Loaded } from '#web/base/ui/page.tsx'
 import { Section } from '#web/base/ui/parts.tsx'
+import { plural } from '#web/base/ui/status.ts'
 import { DataTable } from '#web/base/ui/table.tsx'
 import { Age } from '#web/base/ui/time.tsx'
 import { useResourcePipelines } from '#web/resources/pipelines/resource-pipelines.tsx'
 import { RollbackDialog } from '#web/resources/runs/rollback-dialog.tsx'
+import classes from './application.module.css'
 import {
   containment,
+  groupByServer,
   readCommitDigits,
   releaseState,
+  type ServerGroup,
   useContaining,
+  useLive,
   useServerReleases,
 } from './server-releases.ts'
 
 type ServerReleasesProps = { applicationId: number; scope: PermissionScope | undefined }
 type Choice = { pipeline: Pipeline; release: string }
 
-/** What each server serves, and which releases are there to go back to. */
+/** With more servers, earlier releases are shown on request. */
+const MAX_EXPANDED = 3
+
+/** What each server serves, where they differ, and which releases are there to return to. */
 export function ServerReleases({ applicationId, scope }: ServerReleasesProps) {
-  const query = useServerReleases(applicationId)
+  const live = useLive(applicationId)
+  const stored = useServerReleases(applicationId)
   const pipelines = useResourcePipelines('application', applicationId)
   const deploys = (pipelines.data ?? []).filter(({ operation }) => operation === 'deploy')
   const [choice, setChoice] = useState<Choice>()
+  const [expanded, setExpanded] = useState<Record<string, boolean>>({})
+
+  const rollBack = ({ can_roll_back, release_name: release }: Release) =>
+    can_roll_back &&
+    deploys.map((pipeline) => (
+      <GuardedButton
+        key={pipeline.id}
+        permission="pipeline:run"
+        scope={scope}
+        size="compact-sm"
+        variant="default"
+        onClick={() => setChoice({ pipeline, release })}
+      >
+        {deploys.length === 1 ? 'Roll back to this' : `Roll back with ${pipeline.name}`}
+      </GuardedButton>
+    ))
+
   return (
-    <Section id="server-releases" title="Live and releases">
-      <Loaded query={query} what="releases">
+    <Section id="server-releases" title="Servers and releases">
+      <Loaded query={live} what="servers">
         {(servers) => {
-          const rows = servers.flatMap(({ server, releases }, index) =>
-            releases.map((release) => ({ server, release, key: `${index} ${release.release_name}` })),
-          )
-          if (rows.length === 0) return <span className="dimmed">No releases yet</span>
+          const groups = groupByServer(servers, stored.data ?? [])
+          if (groups.length === 0)
+            return (
+              <span className="dimmed">
+                Not linked to a server yet:{' '}
+                <Link href={`/applications/${applicationId}/settings`}>Settings</Link>
+              </span>
+            )
+          const isOpen = ({ key }: ServerGroup) => expanded[key] ?? groups.length <= MAX_EXPANDED
           return (
             <>
               <CommitSearch applicationId={applicationId} />
               <DataTable
-                columns={['Server', 'Release', 'State', 'Commit', 'Size', 'Made', 'Actions']}
-                aria-label="Releases"
+                columns={['Server', 'State', 'Commit', 'Release', 'Size', 'Made', 'Actions']}
+                aria-label="Servers and releases"
               >
-                {rows.map(({ server, release, key }) => (
-                  <ReleaseRow key={key} server={server?.name ?? ''} release={release}>
-                    {release.can_roll_back &&
-                      deploys.map((pipeline) => (
-                        <GuardedButton
-                          key={pipeline.id}
-                          permission="pipeline:run"
-                          scope={scope}
-                          size="compact-sm"
-                          variant="default"
-                          onClick={() => setChoice({ pipeline, release: release.release_name })}
-                        >
-                          {deploys.length === 1 ? 'Roll back to this' : `Roll back with ${pipeline.name}`}
-                        </GuardedButton>
-                      ))}
-                  </ReleaseRow>
-                ))}
+                {groups.map((group) => [
+                  <ReleaseRow key={group.key} group={group} release={group.live}>
+                    {group.older.length > 0 && groups.length > MAX_EXPANDED && (
+                      <Button
+                        size="compact-sm"
+                        variant="subtle"
+                        aria-expanded={isOpen(group)}
+                        onClick={() => setExpanded({ ...expanded, [group.key]: !isOpen(group) })}
+                      >
+                        {plural(group.older.length, 'earlier release')}
+                      </Button>
+                    )}
+                  </ReleaseRow>,
+                  isOpen(group) &&
+                    group.older.map((release) => (
+                      <ReleaseRow
+                        key={`${group.key} ${release.release_name}`}
+                        group={group}
+                        release={release}
+                        isOlder
+                      >
+                        {rollBack(release)}
+                      </ReleaseRow>
+                    )),
+                ])}
               </DataTable>
             </>
           )
@@ -70,40 +110,60 @@ export function ServerReleases({ applicationId, scope }: ServerReleasesProps) {
   )
 }
 
-type ReleaseRowProps = { server: string; release: Release; children: React.ReactNode }
+type ReleaseRowProps = {
+  group: ServerGroup
+  release: Release | undefined
+  isOlder?: boolean
+  /** Buttons. */
+  children: ReactNode
+}
 
-function ReleaseRow({ server, release, children }: ReleaseRowProps) {
-  const { release_name, commit, action, size_bytes, recorded_at } = release
-  const url = safeUrl(commit?.url)
-  const hash = <code>{commit?.hash.slice(0, 8)}</code>
+function ReleaseRow({ group, release, isOlder = false, children }: ReleaseRowProps) {
+  const { hasDrift } = group
+  const { server, state, commit, release_name, action } = release
+    ? { ...group.served, ...release }
+    : group.served
+  const isDrifting = hasDrift && !isOlder
   return (
-    <Table.Tr>
-      <Table.Td className="wrap name-cell">{server}</Table.Td>
-      <Table.Td>
-        <code>{release_name}</code>
+    <Table.Tr className={isOlder ? classes.older : isDrifting ? classes.drift : undefined}>
+      <Table.Td className={isOlder ? 'wrap' : 'wrap name-cell'}>
+        {server && (isOlder ? server.name : <Link href={`/servers/${server.id}`}>{server.name}</Link>)}
       </Table.Td>
       <Table.Td className="status-cell">
-        <Badge size="sm" variant="light" tt="none" color={release.live ? 'teal' : 'gray'}>
-          {releaseState(release)}
-        </Badge>
+        <Badge size="sm" variant="light" tt="none" color={stateColor(group, release)}>
+          {release ? releaseState(release) : LIVE_STATES[state]}
+        </Badge>{' '}
+        {isDrifting && state === 'known' && (
+          <Badge size="sm" variant="outline" tt="none" color="orange">
+            Drift
+          </Badge>
+        )}
       </Table.Td>
       <Table.Td className="wrap">
-        {url ? (
-          <a href={url} target="_blank" rel="noreferrer">
-            {hash}
-          </a>
-        ) : (
-          hash
-        )}{' '}
-        {commit?.message?.split('\n')[0]?.slice(0, 200)}
+        {commit && (
+          <>
+            <CommitLink {...commit} /> <bdi>{subjectOf(commit.message)}</bdi>
+          </>
+        )}
       </Table.Td>
-      <Table.Td className="numeric dimmed">{size_bytes !== null && formatBytes(size_bytes)}</Table.Td>
+      <Table.Td>{release_name && <code>{release_name}</code>}</Table.Td>
       <Table.Td className="numeric dimmed">
-        {action && <Link href={`/actions/${action.id}`}>#{action.id}</Link>} <Age of={recorded_at} />
+        {typeof release?.size_bytes === 'number' && formatBytes(release.size_bytes)}
+      </Table.Td>
+      <Table.Td className="numeric dimmed">
+        {action && <Link href={`/actions/${action.id}`}>#{action.id}</Link>}{' '}
+        {release && <Age of={release.recorded_at} />}
       </Table.Td>
       <Table.Td>{children}</Table.Td>
     </Table.Tr>
   )
+}
+
+const LIVE_STATES = { known: 'Live', unknown: 'Unknown', nothing: 'Nothing live' }
+
+function stateColor({ served: { state } }: ServerGroup, release: Release | undefined): string {
+  if (release ? release.live : state === 'known') return 'teal'
+  return !release && state === 'unknown' ? 'orange' : 'gray'
 }
 
 /** "Is my commit live, and where?" */

@@ -10,11 +10,11 @@ import { StatusBadge } from '#web/base/ui/parts.tsx'
 import { kindOf, runNumber, STATUS_ICONS } from '#web/base/ui/status.ts'
 import { Age, Duration } from '#web/base/ui/time.tsx'
 import { HealthBadge } from '#web/resources/applications/health-badge.tsx'
+import { driftText, nothingLiveText, onServers } from '#web/resources/applications/live-text.ts'
 import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import { DeployButtons } from '#web/resources/runs/deploy-buttons.tsx'
 import { NoRuns } from '#web/shared/scope/latest-run.tsx'
 import classes from './cards.module.css'
-import { driftText, nothingLiveText, onServers } from './cards.ts'
 
 export function Card({ card }: { card: ApplicationCard }) {
   const { id, name, health, live, servers, runs, deploy_pipeline } = card

@@ -1,7 +1,8 @@
-import { Button, Paper, Skeleton, TextInput } from '@mantine/core'
+import { Button, Paper, Skeleton, TextInput, VisuallyHidden } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { AppWindow, Search } from 'lucide-react'
 import { useEffect, useState } from 'react'
+import { Link } from 'wouter'
 import type { Page } from '#client/index.ts'
 import type { QueryState } from '#web/base/api/queries.ts'
 import type { ApplicationCard } from '#web/base/api/types.ts'
@@ -41,6 +42,11 @@ export function ApplicationCards({ query, q, page, update }: ApplicationCardsPro
                   key={environment.id}
                   id={`environment-${environment.id}`}
                   title={<bdi>{title}</bdi>}
+                  action={
+                    <Link href={`/environments/${environment.id}`} className={classes.more}>
+                      Insights<VisuallyHidden> of {title}</VisuallyHidden>
+                    </Link>
+                  }
                   size="h5"
                 >
                   <div className={classes.cards}>

@@ -1,7 +1,6 @@
 // What the cards of applications say, and how events change them. Pure.
 import { hasEnded } from '#client/index.ts'
 import type { ActionMove, ApplicationCard, CardRun } from '#web/base/api/types.ts'
-import { plural } from '#web/base/ui/status.ts'
 
 export type CardGroup = {
   environment: ApplicationCard['environment']
@@ -53,33 +52,4 @@ function moved(run: CardRun, move: ActionMove | undefined): CardRun {
     started_at: run.started_at ?? (status === 'in-progress' ? occurred_at : null),
     completed_at: hasEnded(status) ? occurred_at : null,
   }
-}
-
-/** Where its servers differ: `2 commits live, unknown on 1 server`; empty where they do not. */
-export function driftText({
-  live,
-  servers,
-  drift,
-}: Pick<ApplicationCard, 'live' | 'servers' | 'drift'>): string {
-  if (!drift) return ''
-  const parts = [
-    live.length > 1 && `${live.length} commits live`,
-    servers.unknown > 0 && `unknown on ${plural(servers.unknown, 'server')}`,
-  ]
-  return parts.filter(Boolean).join(', ')
-}
-
-/** `on 2 of 3 servers`, or `on 3 servers`. */
-export function onServers(some: number, all: number): string {
-  return some === all ? `on ${plural(all, 'server')}` : `on ${some} of ${plural(all, 'server')}`
-}
-
-/** What the card says in place of a commit; undefined where one is live. */
-export function nothingLiveText({
-  live,
-  servers,
-}: Pick<ApplicationCard, 'live' | 'servers'>): string | undefined {
-  if (live.length > 0) return undefined
-  if (servers.count === 0) return 'Not linked to a server yet'
-  return servers.unknown > 0 ? 'Live release unknown' : 'Nothing deployed yet'
 }

@@ -1,12 +1,7 @@
-// Thirty days as bars: two small charts are not worth a library. A table says the same to people who do not see them.
-import { Table, VisuallyHidden } from '@mantine/core'
+// Thirty days of runs.
 import type { Overview } from '#web/base/api/types.ts'
-import { formatDay, formatDuration } from '#web/base/ui/format.ts'
-import type { Status } from '#web/base/ui/status.ts'
-import classes from './overview.module.css'
-
-const HEIGHT = 100
-const GAP = 0.25
+import { BarChart } from '#web/base/ui/bar-chart.tsx'
+import { formatDuration } from '#web/base/ui/format.ts'
 
 export function RunsChart({ days }: { days: Overview['runs_per_day'] }) {
   const max = Math.max(1, ...days.map((day) => day.completed + day.failed + day.skipped))
@@ -38,77 +33,5 @@ export function DurationChart({ days }: { days: Overview['median_duration_second
       dates={days.map((day) => day.date)}
       format={format}
     />
-  )
-}
-
-type BarChartProps = {
-  caption: string
-  max: number
-  maxLabel: string
-  /** Stacked, the first at the bottom; each in the color of a status. */
-  series: { name: string; status: Status; values: (number | null)[] }[]
-  dates: string[]
-  format(value: number | null): string
-}
-
-function BarChart({ caption, max, maxLabel, series, dates, format }: BarChartProps) {
-  return (
-    <figure className={classes.chart}>
-      <div aria-hidden="true">
-        <div className={`dimmed ${classes.max}`}>{maxLabel}</div>
-        <svg
-          className={classes.bars}
-          viewBox={`0 0 ${Math.max(1, dates.length)} ${HEIGHT}`}
-          preserveAspectRatio="none"
-          role="presentation"
-        >
-          {dates.map((date, index) => {
-            let top = HEIGHT
-            return (
-              <g key={date} className={classes.day}>
-                <title>
-                  {`${formatDay(date)}: ${series.map(({ name, values }) => `${format(values[index]!)} ${name}`).join(', ')}`}
-                </title>
-                <rect className={classes.hover} x={index} width={1} y={0} height={HEIGHT} />
-                {series.map(({ name, status, values }) => {
-                  const height = ((values[index] ?? 0) / max) * HEIGHT
-                  top -= height
-                  return (
-                    <rect
-                      key={name}
-                      data-status={status}
-                      x={index + GAP / 2}
-                      width={1 - GAP}
-                      y={top}
-                      height={height}
-                    />
-                  )
-                })}
-              </g>
-            )
-          })}
-        </svg>
-        <div className={`dimmed ${classes.dates}`}>
-          <span>{dates[0] && formatDay(dates[0])}</span>
-          <span>{dates[0] && formatDay(dates.at(-1)!)}</span>
-        </div>
-      </div>
-      <figcaption className={classes.legend}>
-        {series.map(({ name, status }) => (
-          <span key={name} data-status={status}>
-            {name}
-          </span>
-        ))}
-      </figcaption>
-      <VisuallyHidden component="div">
-        <Table
-          data={{
-            caption,
-            head: ['Day', ...series.map(({ name }) => name)],
-            body: dates.map((date, index) => [date, ...series.map(({ values }) => format(values[index]!))]),
-          }}
-        />
-      </VisuallyHidden>
-    </figure>
   )
 }

@@ -7,6 +7,7 @@ import { useAnyPermission, useGrants } from '#web/base/session/permissions.ts'
 import { useSession } from '#web/base/session/session.ts'
 import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { SetupChecklist } from '#web/pages/first-run/setup-checklist.tsx'
+import { REFETCH } from '#web/resources/applications/use-card.ts'
 import { readScope, scopeFilters, scopeSearch, useSearch } from '#web/shared/scope/scope.ts'
 import { StartHere } from '#web/shared/scope/start-here.tsx'
 import { ApplicationCards } from './application-cards.tsx'
@@ -14,7 +15,7 @@ import { Attention } from './attention.tsx'
 import { Numbers } from './numbers.tsx'
 import classes from './overview.module.css'
 import { FailedNotifications, OverviewRuns, RecentDeployments } from './overview-lists.tsx'
-import { REFETCH, useApplicationCards } from './use-application-cards.ts'
+import { useApplicationCards } from './use-application-cards.ts'
 
 const MAX_REFETCH_INTERVAL_MS = 30_000
 

@@ -4,11 +4,10 @@ import type { Page } from '#client/index.ts'
 import { queryKeys, usePage, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import { useServices } from '#web/base/api/services.ts'
 import type { ApplicationCard } from '#web/base/api/types.ts'
+import { REFETCH } from '#web/resources/applications/use-card.ts'
 import { type Scope, scopeFilters } from '#web/shared/scope/scope.ts'
 import { applyMoves } from './cards.ts'
 
-/** Many people leave this page open: requests are rare, and events change what is shown meanwhile. */
-export const REFETCH = { everyMs: 10_000, firstMs: 1_000 }
 /** Ages of health checks, drift and links change without an event. */
 const IDLE_REFETCH_MS = 60_000
 

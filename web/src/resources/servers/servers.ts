@@ -11,5 +11,15 @@ export function useServers(environmentId: number | undefined) {
 /** Call it after each change of servers, applications or the links between them. */
 export function useInventoryChanged(): () => Promise<void> {
   const refetch = useRefetch()
-  return () => refetch(['servers'], ['server'], ['applications'], ['application'], ['resources'], ['names'])
+  return () =>
+    refetch(
+      ['servers'],
+      ['server'],
+      ['applications'],
+      ['application'],
+      ['resources'],
+      ['names'],
+      queryKeys.applicationCards(),
+      queryKeys.serverReleases(),
+    )
 }
