@@ -21,10 +21,11 @@ export function dialogPictures(at: Installation): Picture[] {
     opened('edit-server', '/servers/1', 'Edit'),
     opened('remove-server', '/servers/1', MORE, 'Remove'),
     opened('add-application', `/applications${ENVIRONMENT}`, 'Add application'),
-    opened('edit-application', '/applications/1', 'Edit'),
+    opened('edit-application', '/applications/1/settings', 'Edit'),
+    opened('deploy-application', '/applications/1', 'Deploy'),
     opened('remove-application', '/applications/1', MORE, 'Remove'),
-    opened('unlink-server', '/applications/1', /^Unlink/),
-    opened('paste-env', '/applications/1', 'Paste .env', {
+    opened('unlink-server', '/applications/1/settings', /^Unlink/),
+    opened('paste-env', '/applications/1/variables', 'Paste .env', {
       fill: 'Contents',
       with: 'LOG_LEVEL=debug\nREGION=eu-1\n# a comment',
     }),

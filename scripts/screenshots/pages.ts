@@ -25,6 +25,11 @@ export function pagePictures(at: Installation): Picture[] {
     whole('action-running', `/actions/${at.running}`),
     { name: 'applications', path: '/applications' },
     whole('application', '/applications/1'),
+    whole('application-insights', '/applications/1/insights'),
+    whole('application-settings', '/applications/1/settings'),
+    whole('application-variables', '/applications/1/variables'),
+    whole('application-hooks', '/applications/1/hooks'),
+    whole('environment', '/environments/1'),
     { name: 'servers', path: '/servers' },
     whole('server', '/servers/1', async (page) => {
       await take(page, 'Test connection')

@@ -147,7 +147,7 @@ describe('forms', () => {
 
   it('saves over a change of what it does not show', async () => {
     const { id } = await create('/environments/1/servers', { ...LOCAL_SERVER, name: 'Linked meanwhile' })
-    const { page, errors, close } = await openPage(world, '/app/applications/1')
+    const { page, errors, close } = await openPage(world, '/app/applications/1/settings')
     await page.getByRole('button', { name: 'Edit' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Branch').fill('no such branch')
@@ -337,7 +337,7 @@ describe('forms', () => {
     const permissions = ['application:view', 'hook:add']
     const role = await create('/organizations/1/roles', { name: 'Hooks only', permissions })
     const custom = await world.invite('hooks-only@example.com', { name: 'Hanna Hooks', role_id: role.id })
-    const { page, close } = await openPage(world, '/app/applications/1', custom)
+    const { page, close } = await openPage(world, '/app/applications/1/settings', custom)
     await page.getByRole('button', { name: /^Edit/ }).getByText('does not include application:edit').waitFor()
     assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
     await close()

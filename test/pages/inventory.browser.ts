@@ -104,9 +104,13 @@ describe('servers, applications and variables', () => {
     assert.deepEqual(await findViolations(page), [])
     await dialog.getByRole('button', { name: 'Add application' }).click()
     await page.getByRole('heading', { level: 1, name: 'hello-gantry' }).waitFor()
+    const { body } = await world.api('GET', `/applications/${idIn(page)}`)
+    await page
+      .getByRole('navigation', { name: 'Pages about' })
+      .getByRole('link', { name: 'Settings' })
+      .click()
     await page.getByText('Leave their folders empty').waitFor()
     await page.getByRole('table', { name: 'Servers' }).getByRole('link', { name: 'This machine' }).waitFor()
-    const { body } = await world.api('GET', `/applications/${idIn(page)}`)
     assert.deepEqual([body.build_command, body.submodules], ['make', 'ignore'])
     assert.deepEqual(errors, [])
     await close()
@@ -134,6 +138,9 @@ describe('servers, applications and variables', () => {
   it('links, changes and removes what it shows', async () => {
     const { page, errors, close } = await openPage(world, '/app/applications')
     await page.getByRole('link', { name: 'hello-gantry', exact: true }).click()
+    await page.getByRole('heading', { level: 1, name: 'hello-gantry' }).waitFor()
+    const application = idIn(page)
+    await goTo(page, `/app/applications/${application}/settings`)
     await page.getByLabel('Server to link').selectOption('web-1')
     await page.getByRole('button', { name: 'Link server' }).click()
     await page.getByRole('button', { name: 'Unlink web-1' }).waitFor()
@@ -141,7 +148,6 @@ describe('servers, applications and variables', () => {
     await page.getByRole('button', { name: 'Unlink web-1' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click()
     await page.getByRole('button', { name: 'Unlink web-1' }).waitFor({ state: 'detached' })
-    const application = idIn(page)
     await goTo(page, '/app/servers')
     await page.getByRole('link', { name: 'web-1' }).click()
     await page.getByLabel('Application to link').selectOption('hello-gantry')
@@ -153,7 +159,7 @@ describe('servers, applications and variables', () => {
     await page.getByRole('menuitem', { name: 'Remove' }).click()
     await page.getByRole('button', { name: 'Remove server' }).click()
     await page.getByText('Server web-1 removed.').waitFor()
-    await goTo(page, `/app/applications/${application}`)
+    await goTo(page, `/app/applications/${application}/settings`)
     await page.getByRole('button', { name: 'Edit' }).click()
     await page.getByRole('dialog').getByLabel('Branch').fill('no such branch')
     await page.getByRole('button', { name: 'Save changes' }).click()
@@ -199,7 +205,7 @@ describe('servers, applications and variables', () => {
   }
 
   it('variables are edited in place, pasted from a file, and removed; errors stand at their row', async () => {
-    const { page, errors, close } = await openPage(world, '/app/applications/1')
+    const { page, errors, close } = await openPage(world, '/app/applications/1/variables')
     await page.getByRole('button', { name: 'Paste .env' }).click()
     const contents = 'export HOST="db # one"\nAPI_TOKEN=0123456789\nnot a line\nPATH=/bin\n'
     await page.getByRole('dialog').getByLabel('Contents').fill(contents)
@@ -224,7 +230,7 @@ describe('servers, applications and variables', () => {
   })
 
   it('variables are edited by keyboard alone, and a change of somebody else is shown beside', async () => {
-    const { page, close } = await openPage(world, '/app/applications/1')
+    const { page, close } = await openPage(world, '/app/applications/1/variables')
     await page.getByLabel('Value of HOST').waitFor()
     await tabTo(page, 'Add variable')
     await page.keyboard.press('Enter')
@@ -296,15 +302,20 @@ describe('servers, applications and variables', () => {
     await page.getByRole('tooltip', { name: /does not include server:add/ }).waitFor()
     await page.keyboard.press('Enter')
     assert.equal(await page.getByRole('dialog').count(), 0)
-    await goTo(page, '/app/applications/1')
-    await page.getByText('visible to people who may edit the application').first().waitFor()
     // The reason is part of the name.
-    for (const name of ['Edit', 'Add variable', 'Paste .env', 'Unlink This machine'])
-      assert.equal(
-        await page.getByRole('button', { name: new RegExp(`^${name}`) }).getAttribute('aria-disabled'),
-        'true',
-        name,
-      )
+    const areDisabled = async (...names: string[]) => {
+      for (const name of names)
+        assert.equal(
+          await page.getByRole('button', { name: new RegExp(`^${name}`) }).getAttribute('aria-disabled'),
+          'true',
+          name,
+        )
+    }
+    await goTo(page, '/app/applications/1/variables')
+    await page.getByText('visible to people who may edit the application').first().waitFor()
+    await areDisabled('Add variable', 'Paste .env', 'Deploy', 'Roll back')
+    await goTo(page, '/app/applications/1/settings')
+    await areDisabled('Edit', 'Unlink This machine')
     await close()
   })
 
@@ -312,7 +323,9 @@ describe('servers, applications and variables', () => {
     const { page, errors, close } = await openPage(world, '/app/servers')
     const { body } = await world.api('GET', '/environments/1/servers')
     const long = body.find(({ name }: { name: string }) => name === LONG_NAME)
-    const paths = ['/app/servers', `/app/servers/${long.id}`, '/app/applications', '/app/applications/1']
+    const application = '/app/applications/1'
+    const tabs = ['', '/insights', '/variables', '/hooks', '/settings'].map((tab) => application + tab)
+    const paths = ['/app/servers', `/app/servers/${long.id}`, '/app/applications', ...tabs]
     for (const path of paths) {
       await goTo(page, path)
       await looksRight(page, path, 1440)

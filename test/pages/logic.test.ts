@@ -186,6 +186,19 @@ describe('an action', () => {
     assert.equal(selectStep([], null), undefined)
   })
 
+  it('opens the log of the slowest step if it had ended before', () => {
+    const ended = (order: number, seconds: number) => ({
+      ...step(order, 'completed', '2026-11-18T10:00:00.000Z'),
+      completed_at: new Date(Date.parse('2026-11-18T10:00:00.000Z') + seconds * 1_000).toISOString(),
+    })
+    const targets = [target(1, ended(1, 3), ended(2, 1)), target(2, ended(1, 5), ended(2, 2))]
+    assert.deepEqual(selectStep(targets, null, { hasEnded: true }), { targetId: 2, order: 1 })
+    assert.deepEqual(selectStep(targets, null), { targetId: 2, order: 2 })
+    assert.deepEqual(selectStep(targets, '1.2', { hasEnded: true }), { targetId: 1, order: 2 })
+    const failed = [...targets, target(3, { ...ended(1, 1), status: 'failed' })]
+    assert.deepEqual(selectStep(failed, null, { hasEnded: true }), { targetId: 3, order: 1 })
+  })
+
   it('says why it failed, and where', () => {
     const failed = {
       status: 'failed' as const,

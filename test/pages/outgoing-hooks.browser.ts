@@ -192,8 +192,9 @@ describe('outgoing hooks', () => {
     await row.getByText('Failing').waitFor()
     assert.equal(await row.getByText('Active').count(), 0)
     await goTo(page, '/app/overview')
-    await page.getByText('Failing outgoing hooks').waitFor()
-    await page.getByRole('link', { name: 'Slack', exact: true }).first().click()
+    const attention = page.getByRole('region', { name: 'Needs attention' })
+    await attention.getByText('Hook failing').first().waitFor()
+    await attention.getByRole('link', { name: 'Slack', exact: true }).click()
 
     await page
       .getByRole('row', { name: /Run completed.*Failed/ })

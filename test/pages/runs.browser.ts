@@ -148,7 +148,8 @@ describe('runs in the browser', () => {
     await alert.getByText(target.replace('releases/', '')).waitFor()
     await looksRight(page, 'an application whose live release is unknown')
     await goTo(page, '/app')
-    await page.getByRole('heading', { name: 'Live release unknown' }).waitFor()
+    const attention = page.getByRole('region', { name: 'Needs attention' })
+    await attention.getByText('Live release unknown').waitFor()
     await isAccessible(page, 'an overview with a server that is unknown')
     await goTo(page, `/app/applications/${applicationId}`)
     await alert.waitFor()
@@ -320,16 +321,23 @@ describe('runs in the browser', () => {
     await close()
   })
 
-  it('are counted truly on the overview, whose tiles and lists lead to the same filter', async () => {
+  it('are counted truly on the overview, whose numbers lead to the same filter', async () => {
     await createFailing(world, 21)
     const failed = (await world.api('GET', '/overview')).body.counts.failed_last_day
-    assert.ok(failed > 20, 'more than the overview lists')
+    assert.ok(failed > 20)
     const { page, errors, close } = await openPage(world, '/app/overview')
     const tile = page.locator('dl > div').filter({ has: page.getByRole('link', { name: 'Failed (24 h)' }) })
     await tile.getByText(new RegExp(`^${failed}\\b`)).waitFor()
-    // The list has those that were canceled or fixed, too, and its link says so.
+    const attention = page.getByRole('region', { name: 'Needs attention' })
+    await attention.getByRole('link', { name: /^Always fails #\d+$/ }).waitFor()
+    assert.equal(
+      await attention.getByRole('link', { name: /^Always fails #/ }).count(),
+      1,
+      'once for its pipeline',
+    )
+    // The list has those that were canceled or fixed, too.
     const all = (await world.api('GET', '/actions?filter[status]=failed&per_page=100')).body.length
-    await page.getByRole('link', { name: `20 of ${failed}; all failed runs` }).click()
+    await page.getByRole('link', { name: 'Failed (24 h)' }).click()
     await rowsAre(page, all)
     assert.equal(new URL(page.url()).search, '?status=failed')
     await page.getByLabel('Time').selectOption('1h')

@@ -126,6 +126,8 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
         `/app/actions/${actionId}`,
         '/app/applications',
         '/app/applications/1',
+        '/app/applications/1/insights',
+        '/app/environments/1',
         '/app/servers',
         '/app/servers/1',
         '/app/pipelines',

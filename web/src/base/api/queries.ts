@@ -28,6 +28,8 @@ export const queryKeys = {
   setup: (...parts: unknown[]) => ['setup', ...parts],
   overview: (scope?: object) => (scope ? ['overview', scope] : ['overview']),
   applicationCards: (query?: object) => (query ? ['application-cards', query] : ['application-cards']),
+  activeRuns: (environmentId?: Id) =>
+    environmentId === undefined ? ['active-runs'] : ['active-runs', environmentId],
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),
   action: (id: Id) => ['action', String(id)],
@@ -62,6 +64,7 @@ export const queryKeys = {
   step: (pipelineId: Id, id: Id) => ['pipeline', String(pipelineId), 'step', id],
   builtInCommands: (applicationId: Id) => ['application', String(applicationId), 'commands'],
   pipelineNames: (ids: string) => ['pipeline-names', ids],
+  stepDurations: (pipelineId: Id) => ['recent-runs', pipelineId, 'steps'],
   recentRuns: (pipelineId: Id) => ['recent-runs', pipelineId],
   people: (organizationId: Id | undefined, search: string) => ['people', organizationId, search],
   blockers: (waiting: unknown) => ['blockers', waiting],
@@ -69,6 +72,8 @@ export const queryKeys = {
   releases: (applicationId: Id, page: number) => ['releases', applicationId, page],
   serverReleases: (applicationId?: Id) =>
     applicationId === undefined ? ['server-releases'] : ['server-releases', applicationId],
+  commitLine: (applicationId?: Id) =>
+    applicationId === undefined ? ['commit-line'] : ['commit-line', applicationId],
   serverLive: (applicationId: Id) => ['server-releases', applicationId, 'live'],
   liveCommit: (applicationId: Id, commit: string | undefined) => ['live-commit', applicationId, commit],
   plan: (pipelineId: Id, ...body: unknown[]) => ['plan', pipelineId, ...body],

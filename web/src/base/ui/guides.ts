@@ -4,8 +4,7 @@ export const GUIDES: Record<string, string> = {
   '/actions': 'runs',
   '/actions/:id': 'runs#why-did-it-fail',
   '/applications': 'releases',
-  '/applications/:id': 'releases#what-is-live',
-  '/applications/:id/insights': 'insights',
+  '/applications/:id/:tab?': 'releases#what-is-live',
   '/environments/:id': 'insights',
   '/servers': 'runs#deploys',
   '/servers/:id': 'runs#deploys',
@@ -24,13 +23,18 @@ export const GUIDES: Record<string, string> = {
   '/account': 'tokens',
 }
 
+/** Tabs that another guide explains than the rest of the page. */
+const TAB_GUIDES: Record<string, string> = { insights: 'insights' }
+
 /** The URL of the guide to a page; undefined for pages that have none. Pure. */
 export function guideFor(location: string): string | undefined {
-  const candidates = [
-    location,
-    location.replace(/[^/]+$/, ':id'),
-    location.replace(/^(\/\w+\/)[^/]+\//, '$1:id/'),
-  ]
-  const path = candidates.find((one) => Object.hasOwn(GUIDES, one)) ?? ''
+  const tab = /^\/applications\/[^/]+(?:\/([^/]+))?$/.exec(location)
+  const path = tab
+    ? '/applications/:id/:tab?'
+    : Object.hasOwn(GUIDES, location)
+      ? location
+      : location.replace(/[^/]+$/, ':id')
+  const name = tab?.[1] ?? ''
+  if (Object.hasOwn(TAB_GUIDES, name)) return `/docs/guides/${TAB_GUIDES[name]}`
   return Object.hasOwn(GUIDES, path) ? `/docs/guides/${GUIDES[path]}` : undefined
 }

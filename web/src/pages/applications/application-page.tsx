@@ -19,6 +19,7 @@ import { useInventoryChanged } from '#web/resources/servers/servers.ts'
 import { ResourceHeader } from '#web/shared/resource-header.tsx'
 import { scopeSearch } from '#web/shared/scope/scope.ts'
 import { useResourceScope } from '#web/shared/scope/tree.ts'
+import { Commits } from './commit-line.tsx'
 import { EditApplicationDialog } from './edit-application-dialog.tsx'
 import { HooksTab } from './hooks-tab.tsx'
 import { LiveSummary } from './live-summary.tsx'
@@ -138,6 +139,7 @@ function TabContent({ application, tab, scope }: TabContentProps) {
             {(known) => known && <LiveSummary application={application} card={known} />}
           </Loaded>
           <ServerReleases applicationId={id} scope={scope} />
+          <Commits applicationId={id} scope={scope} />
           <ResourcePipelines
             type="application"
             id={id}

@@ -1,6 +1,7 @@
 // What is on the servers of an application, and where a commit is live.
 import { queryKeys, useGet } from '#web/base/api/queries.ts'
 import type { LiveRelease, Release, ServerReleases } from '#web/base/api/types.ts'
+import { findDrift } from '#web/resources/applications/drift.ts'
 
 export function useServerReleases(applicationId: number) {
   return useGet(queryKeys.serverReleases(applicationId), '/applications/{id}/releases', {
@@ -53,7 +54,7 @@ export function groupByServer(
   live: readonly LiveRelease[],
   stored: readonly ServerReleases[],
 ): ServerGroup[] {
-  const common = mostCommon(live)
+  const drift = findDrift(live)
   const keyOf = ({ server }: OfServer, index: number) => String(server?.id ?? `unnamed ${index}`)
   const byServer = new Map(stored.map((one, index) => [keyOf(one, index), one.releases]))
   return live.map((one, index) => {
@@ -63,25 +64,11 @@ export function groupByServer(
     return {
       key,
       served: one,
-      hasDrift: isUnknown(one) || (isKnown && common !== undefined && servedBy(one) !== common),
+      hasDrift: drift[index]!,
       live: isKnown ? releases.find((release) => release.live) : undefined,
       older: releases.filter((release) => !release.live),
     }
   })
-}
-
-/** Releases whose commit is unknown are told apart by their names. */
-const servedBy = ({ commit, release_name }: Pick<LiveRelease, 'commit' | 'release_name'>) =>
-  commit?.hash ?? release_name
-
-/** What most servers serve; of several, what became live last. */
-function mostCommon(live: readonly LiveRelease[]): string | null | undefined {
-  const known = live.filter(({ state }) => state === 'known')
-  const newestOf = (some: LiveRelease[]) => Math.max(...some.map(({ since }) => Date.parse(since ?? '') || 0))
-  const [first] = [...Map.groupBy(known, servedBy)].toSorted(
-    ([, one], [, other]) => other.length - one.length || newestOf(other) - newestOf(one),
-  )
-  return first?.[0]
 }
 
 /** Pure. What a release is now, in a word. */

@@ -17,6 +17,7 @@ import { PipelineMenu, RunButtons } from './pipeline-actions.tsx'
 import classes from './pipelines.module.css'
 import { RecentRuns } from './recent-runs.tsx'
 import { SettingsSection } from './settings-section.tsx'
+import { StepDurations } from './step-durations.tsx'
 import { StepsSection } from './steps-section.tsx'
 
 export default function PipelinePage({ id }: { id: string }) {
@@ -56,6 +57,7 @@ function PipelineDetails({ pipeline }: { pipeline: Pipeline }) {
           <SettingsSection pipeline={pipeline} scope={scope} />
         </div>
       </div>
+      <StepDurations pipelineId={id} />
     </>
   )
 }

@@ -1,0 +1,90 @@
+import { Link } from 'wouter'
+import { queryKeys, useGet, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
+import type { Pipeline } from '#web/base/api/types.ts'
+import { Loaded } from '#web/base/ui/page.tsx'
+import { Dimmed, StatusBadge } from '#web/base/ui/parts.tsx'
+import { RowTable } from '#web/base/ui/table.tsx'
+import classes from './environment.module.css'
+import { type Slots, toSlots } from './slots.ts'
+
+const REFETCH = { everyMs: 10_000, firstMs: 1_000 }
+const MAX_RUNS = 100
+/** More would be a wall of boxes. */
+const MAX_SHOWN = 8
+
+type SlotsTableProps = { environmentId: number; pipelines: Pipeline[] }
+
+/** What runs in each slot now, and what waits for one. */
+export function SlotsTable({ environmentId, pipelines }: SlotsTableProps) {
+  useRefetchOnActionEvents(queryKeys.activeRuns(), REFETCH.everyMs, REFETCH.firstMs)
+  const query = useGet(queryKeys.activeRuns(environmentId), '/actions', {
+    params: {
+      query: {
+        'filter[environment_id]': String(environmentId),
+        'filter[status]': 'pending,waiting,queued,in-progress',
+        include: 'pipeline_id',
+        per_page: MAX_RUNS,
+      },
+    },
+  })
+  return (
+    <Loaded query={query} what="runs">
+      {(active) => (
+        <>
+          <RowTable
+            label="Slots and queues"
+            rows={toSlots(pipelines, active).map((slots) => ({ id: slots.pipeline.id, ...slots }))}
+            columns={[
+              [
+                'Pipeline',
+                'wrap name-cell',
+                ({ pipeline: { id, name } }) => <Link href={`/pipelines/${id}`}>{name}</Link>,
+              ],
+              ['Slots', undefined, (slots) => <Boxes {...slots} />],
+              ['Queue', undefined, ({ waiting }) => <Queue waiting={waiting} />],
+            ]}
+            empty={<Dimmed>Nothing runs or waits</Dimmed>}
+          />
+          {active.length === MAX_RUNS && <Dimmed mt="xs">Of the newest {MAX_RUNS} runs</Dimmed>}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Boxes({ running, free }: Pick<Slots, 'running' | 'free'>) {
+  const shown = Math.min(free ?? 0, MAX_SHOWN)
+  return (
+    <ul className={`plain-list ${classes.boxes}`}>
+      {running.map(({ id }) => (
+        <li key={id} className={classes.box} data-status="in-progress">
+          <Link href={`/actions/${id}`}>#{id}</Link>
+        </li>
+      ))}
+      {Array.from({ length: shown }, (_, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: free slots are all alike
+        <li key={`free ${index}`} className={classes.box}>
+          free
+        </li>
+      ))}
+      {free === null && <li className="dimmed">unlimited</li>}
+      {free !== null && free > shown && <li className="dimmed">and {free - shown} free</li>}
+    </ul>
+  )
+}
+
+function Queue({ waiting }: Pick<Slots, 'waiting'>) {
+  if (waiting.length === 0) return <span className="dimmed">empty</span>
+  const rest = waiting.length - MAX_SHOWN
+  return (
+    <ol className={`plain-list ${classes.boxes}`}>
+      {waiting.slice(0, MAX_SHOWN).map(({ id, status, status_reason_human_readable }) => (
+        <li key={id}>
+          <Link href={`/actions/${id}`}>#{id}</Link>{' '}
+          <StatusBadge status={status} label={status_reason_human_readable} />
+        </li>
+      ))}
+      {rest > 0 && <li className="dimmed">and {rest} more</li>}
+    </ol>
+  )
+}
