@@ -91,6 +91,22 @@ suite('the cards of applications', () => {
     assert.deepEqual(card.deploy_pipeline, { id: tree.pipelineId, name: 'Deploy' })
   })
 
+  test('can be limited to some applications', async () => {
+    const tree = await createTestTree(db)
+    const other = await addApplication(tree, 'other')
+    const ids = async (filter: string | number) =>
+      (await cardsOf(tree.owner, `?filter[resource_id]=${filter}`)).map(({ id }) => id)
+    assert.deepEqual(await ids(other.applicationId), [other.applicationId])
+    assert.equal((await ids(`${tree.applicationId},${other.applicationId}`)).length, 2)
+    const stranger = await createTestTree(db)
+    assert.deepEqual(await ids(stranger.applicationId), [])
+    const { token } = tree.owner
+    assert.equal(
+      (await request('GET', '/overview/applications?filter[resource_id]=x', { token })).status,
+      422,
+    )
+  })
+
   test('show each live commit, and drift', async () => {
     const tree = await createTestTree(db)
     const [one, two] = tree.serverIds as [number, number]

@@ -1,4 +1,4 @@
-// Days as bars: small charts are not worth a library. A table says the same to people who do not see them.
+// Days or hours as bars: small charts are not worth a library. A table says the same to people who do not see them.
 import { Table, VisuallyHidden } from '@mantine/core'
 import classes from './bar-chart.module.css'
 import { formatDay } from './format.ts'
@@ -14,11 +14,16 @@ type BarChartProps = {
   /** Stacked, the first at the bottom; each in the color of a status. */
   series: { name: string; status: Status; values: (number | null)[] }[]
   dates: string[]
+  /** What each bar is about, as the table calls it. */
+  unit?: string
+  /** The name of one bar. */
+  label?(date: string): string
   format(value: number | null): string
 }
 
-/** A bar per day. */
-export function BarChart({ caption, max, maxLabel, series, dates, format }: BarChartProps) {
+/** A bar per day, or per hour. */
+export function BarChart(props: BarChartProps) {
+  const { caption, max, maxLabel, series, dates, unit = 'Day', label = formatDay, format } = props
   return (
     <figure className={classes.chart}>
       <div aria-hidden="true">
@@ -34,7 +39,7 @@ export function BarChart({ caption, max, maxLabel, series, dates, format }: BarC
             return (
               <g key={date} className={classes.day}>
                 <title>
-                  {`${formatDay(date)}: ${series.map(({ name, values }) => `${format(values[index]!)} ${name}`).join(', ')}`}
+                  {`${label(date)}: ${series.map(({ name, values }) => `${format(values[index]!)} ${name}`).join(', ')}`}
                 </title>
                 <rect className={classes.hover} x={index} width={1} y={0} height={HEIGHT} />
                 {series.map(({ name, status, values }) => {
@@ -56,8 +61,8 @@ export function BarChart({ caption, max, maxLabel, series, dates, format }: BarC
           })}
         </svg>
         <div className={`dimmed ${classes.dates}`}>
-          <span>{dates[0] && formatDay(dates[0])}</span>
-          <span>{dates[0] && formatDay(dates.at(-1)!)}</span>
+          <span>{dates[0] && label(dates[0])}</span>
+          <span>{dates[0] && label(dates.at(-1)!)}</span>
         </div>
       </div>
       <figcaption className={classes.legend}>
@@ -71,7 +76,7 @@ export function BarChart({ caption, max, maxLabel, series, dates, format }: BarC
         <Table
           data={{
             caption,
-            head: ['Day', ...series.map(({ name }) => name)],
+            head: [unit, ...series.map(({ name }) => name)],
             body: dates.map((date, index) => [date, ...series.map(({ values }) => format(values[index]!))]),
           }}
         />

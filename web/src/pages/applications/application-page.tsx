@@ -58,7 +58,8 @@ function ApplicationDetails({ application, version, tab }: ApplicationDetailsPro
   const [, navigate] = useLocation()
   const [open, setOpen] = useState<'edit' | 'remove'>()
   const { environment, scope } = useResourceScope(application)
-  const card = useCard(id).data
+  const cardQuery = useCard(id)
+  const card = cardQuery.data
   const organization = scope?.organization
   return (
     <>
@@ -99,7 +100,7 @@ function ApplicationDetails({ application, version, tab }: ApplicationDetailsPro
           isCurrent: one === tab,
         }))}
       />
-      <TabContent application={application} tab={tab} scope={scope} />
+      <TabContent application={application} card={cardQuery} tab={tab} scope={scope} />
       {open === 'edit' && organization && (
         <EditApplicationDialog
           application={application}
@@ -126,11 +127,15 @@ function ApplicationDetails({ application, version, tab }: ApplicationDetailsPro
   )
 }
 
-type TabContentProps = { application: ApplicationRecord; tab: Tab; scope: PermissionScope | undefined }
+type TabContentProps = {
+  application: ApplicationRecord
+  card: ReturnType<typeof useCard>
+  tab: Tab
+  scope: PermissionScope | undefined
+}
 
-function TabContent({ application, tab, scope }: TabContentProps) {
+function TabContent({ application, card, tab, scope }: TabContentProps) {
   const { id } = application
-  const card = useCard(id)
   switch (tab) {
     case '':
       return (

@@ -151,7 +151,11 @@ function ReleaseRow({ group, release, isOlder = false, children }: ReleaseRowPro
         {typeof release?.size_bytes === 'number' && formatBytes(release.size_bytes)}
       </Table.Td>
       <Table.Td className="numeric dimmed">
-        {action && <Link href={`/actions/${action.id}`}>#{action.id}</Link>}{' '}
+        {action && (
+          <>
+            <Link href={`/actions/${action.id}`}>#{action.id}</Link>{' '}
+          </>
+        )}
         {release && <Age of={release.recorded_at} />}
       </Table.Td>
       <Table.Td>{children}</Table.Td>

@@ -64,7 +64,10 @@ export function ApplicationCards({ query, q, page, update }: ApplicationCardsPro
                 page={page}
                 total={total}
                 hasNext={hasNext}
-                go={(next) => update({ page: next === 1 ? undefined : next })}
+                go={(next) => {
+                  update({ page: next === 1 ? undefined : next })
+                  scrollTo(0, 0)
+                }}
               />
             )}
           </>

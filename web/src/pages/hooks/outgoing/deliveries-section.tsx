@@ -16,6 +16,7 @@ import { runTitle } from '#web/resources/pipelines/pipeline-names.ts'
 import { usePipeline } from '#web/resources/pipelines/pipelines.ts'
 import { useSearch } from '#web/shared/scope/scope.ts'
 import { type Delivery, deliveriesSummary, groupDeliveries } from './deliveries.ts'
+import { DeliveriesChart } from './deliveries-chart.tsx'
 import { DeliveryBadge, DeliveryDrawer } from './delivery-drawer.tsx'
 import { eventLabel } from './events.ts'
 import { RedeliverDialog } from './redeliver-dialog.tsx'
@@ -58,6 +59,7 @@ export function DeliveriesSection({ hook, scope }: DeliveriesSectionProps) {
                       Redeliver failed…
                     </GuardedButton>
                   </Group>
+                  {page === 1 && <DeliveriesChart deliveries={deliveries} isCut={hasNext} />}
                   <DataTable
                     aria-label="Deliveries"
                     columns={['Event', 'State', 'Run', 'Attempts', 'Response', 'Last attempt']}
