@@ -27,10 +27,14 @@ type ApplicationCardsProps = {
 /** A card for each application, by environment. The filter and the page are in the URL. */
 export function ApplicationCards({ query, q, page, update }: ApplicationCardsProps) {
   const isFiltered = q !== '' || page > 1
-  if (!query.data && !query.error && !isFiltered) return <Placeholder />
+  const needsFilter = isFiltered || (query.data?.items.length ?? 0) > 1
+  // It stays while the last result of a filter that was cleared is still shown.
+  const [hasFilter, setFilter] = useState(needsFilter)
+  if (needsFilter && !hasFilter) setFilter(true)
+  if (!query.data && !query.error && !hasFilter) return <Placeholder />
   return (
     <>
-      {(isFiltered || (query.data && query.data.items.length > 1)) && <Filter q={q} update={update} />}
+      {hasFilter && <Filter q={q} update={update} />}
       <Loaded query={query} what="applications">
         {({ items, total, hasNext }) => (
           <>
@@ -128,7 +132,8 @@ function NoCards({ isFiltered, update }: { isFiltered: boolean; update: UpdateSe
 /** About as high as what follows, so that nothing jumps. */
 function Placeholder() {
   return (
-    <div className={classes.cards} role="status" aria-label="Loading applications…">
+    <div className={classes.cards} role="status">
+      <VisuallyHidden>Loading applications…</VisuallyHidden>
       {[1, 2, 3, 4].map((key) => (
         <Paper key={key} withBorder className={`${classes.card} ${classes.placeholder}`} aria-hidden="true">
           <Skeleton height="1rem" width="50%" />
