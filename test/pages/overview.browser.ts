@@ -54,7 +54,7 @@ describe('applications at a glance', () => {
     await hello.getByText(known.live[0].commit.hash.slice(0, 8)).waitFor()
     const marks = hello.getByRole('list', { name: `Last runs of ${known.name}` }).getByRole('link')
     assert.deepEqual(
-      await marks.evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
+      await Promise.all((await marks.all()).map((mark) => mark.getAttribute('href'))),
       known.runs.map(({ id }: { id: number }) => `/app/actions/${id}`).reverse(),
     )
     const { body: started } = await world.api('POST', '/pipelines/1/actions', {})
@@ -117,7 +117,7 @@ describe('applications at a glance', () => {
       await figure.getByText(String(insights.deployments.count), { exact: true }).waitFor()
       const days = page.getByRole('table', { name: 'Deployments, rollbacks and reverts per day' })
       assert.deepEqual(
-        await days.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.textContent)),
+        await days.locator('tbody tr').allTextContents(),
         insights.days.map((day: Record<string, unknown>) => Object.values(day).join('')),
       )
     }
