@@ -246,7 +246,7 @@ describe('pictures', () => {
       { id: 8, status: 'queued', pipeline_id: 1 },
       { id: 7, status: 'in-progress', pipeline_id: 1 },
       { id: 6, status: 'in-progress', pipeline_id: 2 },
-    ] as Parameters<typeof toSlots>[1]
+    ] as unknown as Parameters<typeof toSlots>[1]
     const pipelines = [
       { id: 2, name: 'b', max_parallel_actions: 0 },
       { id: 1, name: 'a', max_parallel_actions: 3 },

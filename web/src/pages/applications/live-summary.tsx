@@ -31,7 +31,7 @@ export function LiveSummary({ application, card }: LiveSummaryProps) {
                 <bdi>{subjectOf(newest.commit?.message)}</bdi>
               </div>
               <div className="dimmed wrap">
-                Live since <Age of={newest.since} /> {onServers(newest.servers, card.servers.count)}
+                Went live <Age of={newest.since} /> {onServers(newest.servers, card.servers.count)}
                 {source?.source_ref && `, from ${source.source_type} ${source.source_ref}`}
                 {live && (
                   <>

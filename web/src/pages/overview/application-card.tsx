@@ -71,7 +71,7 @@ function LiveCommit({ card }: { card: ApplicationCard }) {
             <bdi title={newest.commit?.message ?? undefined}>{subjectOf(newest.commit?.message)}</bdi>
           </div>
           <div className="dimmed">
-            Live since <Age of={newest.since} /> {onServers(newest.servers, servers.count)}
+            Went live <Age of={newest.since} /> {onServers(newest.servers, servers.count)}
           </div>
         </>
       ) : (
