@@ -1,4 +1,4 @@
-import { lazy, Suspense } from 'react'
+import { type ComponentType, lazy, Suspense } from 'react'
 import { Route, Switch } from 'wouter'
 import { LeaveDialog } from './base/form/leave-dialog.tsx'
 import { Loading, NotFound } from './base/ui/page.tsx'
@@ -7,32 +7,41 @@ import { Shell } from './pages/shell/shell.tsx'
 import { Landing } from './pages/sign-in/landing.tsx'
 import { SessionGate } from './pages/sign-in/session-gate.tsx'
 
+/** The overview does without some styles, and so loads faster. */
+function page<Props extends object>(load: () => Promise<{ default: ComponentType<Props> }>) {
+  return lazy(async () => {
+    const styles = import('./base/ui/more-styles.ts')
+    const [loaded] = await Promise.all([load(), styles])
+    return loaded
+  })
+}
+
 // One chunk per page: a permalink loads that page and nothing else.
 const OverviewPage = lazy(() => import('./pages/overview/overview-page.tsx'))
-const ActionsPage = lazy(() => import('./pages/actions/actions-page.tsx'))
-const ActionPage = lazy(() => import('./pages/action/action-page.tsx'))
-const PipelinesPage = lazy(() => import('./pages/pipelines/pipelines-page.tsx'))
-const PipelinePage = lazy(() => import('./pages/pipelines/pipeline-page.tsx'))
-const HooksPage = lazy(() => import('./pages/hooks/hooks-page.tsx'))
-const NewHookPage = lazy(() => import('./pages/hooks/new-hook-page.tsx'))
-const IncomingHookPage = lazy(() => import('./pages/hooks/incoming/incoming-hook-page.tsx'))
-const OutgoingHookPage = lazy(() => import('./pages/hooks/outgoing/outgoing-hook-page.tsx'))
-const InvitationPage = lazy(() => import('./pages/sign-in/invitation-page.tsx'))
-const ResetPasswordPage = lazy(() => import('./pages/sign-in/reset-password-page.tsx'))
-const DevicePage = lazy(() => import('./pages/sign-in/device-page.tsx'))
-const AuthorizePage = lazy(() => import('./pages/sign-in/authorize-page.tsx'))
-const AccountPage = lazy(() => import('./pages/account/account-page.tsx'))
-const ApplicationsPage = lazy(() => import('./pages/applications/applications-page.tsx'))
-const ApplicationPage = lazy(() => import('./pages/applications/application-page.tsx'))
-const EnvironmentPage = lazy(() => import('./pages/environments/environment-page.tsx'))
-const ServersPage = lazy(() => import('./pages/servers/servers-page.tsx'))
-const ServerPage = lazy(() => import('./pages/servers/server-page.tsx'))
-const CredentialsPage = lazy(() => import('./pages/credentials/credentials-page.tsx'))
-const SettingsPage = lazy(() => import('./pages/settings/settings-page.tsx'))
-const AuditPage = lazy(() => import('./pages/audit/audit-page.tsx'))
-const UsersPage = lazy(() => import('./pages/users/users-page.tsx'))
-const NewApplicationPage = lazy(() => import('./pages/first-run/new-application-page.tsx'))
-const MembersPage = lazy(() => import('./pages/members/members-page.tsx'))
+const ActionsPage = page(() => import('./pages/actions/actions-page.tsx'))
+const ActionPage = page(() => import('./pages/action/action-page.tsx'))
+const PipelinesPage = page(() => import('./pages/pipelines/pipelines-page.tsx'))
+const PipelinePage = page(() => import('./pages/pipelines/pipeline-page.tsx'))
+const HooksPage = page(() => import('./pages/hooks/hooks-page.tsx'))
+const NewHookPage = page(() => import('./pages/hooks/new-hook-page.tsx'))
+const IncomingHookPage = page(() => import('./pages/hooks/incoming/incoming-hook-page.tsx'))
+const OutgoingHookPage = page(() => import('./pages/hooks/outgoing/outgoing-hook-page.tsx'))
+const InvitationPage = page(() => import('./pages/sign-in/invitation-page.tsx'))
+const ResetPasswordPage = page(() => import('./pages/sign-in/reset-password-page.tsx'))
+const DevicePage = page(() => import('./pages/sign-in/device-page.tsx'))
+const AuthorizePage = page(() => import('./pages/sign-in/authorize-page.tsx'))
+const AccountPage = page(() => import('./pages/account/account-page.tsx'))
+const ApplicationsPage = page(() => import('./pages/applications/applications-page.tsx'))
+const ApplicationPage = page(() => import('./pages/applications/application-page.tsx'))
+const EnvironmentPage = page(() => import('./pages/environments/environment-page.tsx'))
+const ServersPage = page(() => import('./pages/servers/servers-page.tsx'))
+const ServerPage = page(() => import('./pages/servers/server-page.tsx'))
+const CredentialsPage = page(() => import('./pages/credentials/credentials-page.tsx'))
+const SettingsPage = page(() => import('./pages/settings/settings-page.tsx'))
+const AuditPage = page(() => import('./pages/audit/audit-page.tsx'))
+const UsersPage = page(() => import('./pages/users/users-page.tsx'))
+const NewApplicationPage = page(() => import('./pages/first-run/new-application-page.tsx'))
+const MembersPage = page(() => import('./pages/members/members-page.tsx'))
 
 export function App() {
   return (

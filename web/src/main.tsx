@@ -2,7 +2,7 @@
 // what a person requests; every rule is enforced by the API.
 import './styles.ts'
 import { createTheme, MantineProvider, Paper } from '@mantine/core'
-import { Notifications, notifications } from '@mantine/notifications'
+import { notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -16,8 +16,11 @@ import { createQueryClient } from './base/api/query-client.ts'
 import { type Services, ServicesContext } from './base/api/services.ts'
 import { createEmitter } from './base/api/signals.ts'
 import { createActionEvents } from './base/api/streams.ts'
+import { importQuestion } from './base/form/leave-dialog.tsx'
 import { askBeforeNavigating, watchLeaving } from './base/form/watch-leaving.ts'
+import { importToastList, Toasts } from './base/ui/toasts.tsx'
 import { captureLinkToken } from './pages/sign-in/link-token.ts'
+import { importSignInAgain } from './pages/sign-in/session-gate.tsx'
 
 const theme = createTheme({
   components: {
@@ -53,6 +56,13 @@ const services: Services = {
   }),
 }
 
+/** Must be there without the network: loaded once the first page is. */
+const LATER = [importToastList, importQuestion, importSignInAgain]
+const LATER_MS = 5_000
+setTimeout(() => {
+  for (const load of LATER) load().catch(() => {})
+}, LATER_MS)
+
 captureLinkToken()
 watchLeaving()
 shareChanges(queries)
@@ -68,8 +78,7 @@ createRoot(document.getElementById('root')!).render(
       withCssVariables={false}
       withGlobalClasses={false}
     >
-      {/* Above the pages' buttons, which are at the bottom of forms. */}
-      <Notifications position="top-center" />
+      <Toasts />
       <QueryClientProvider client={queries}>
         <ServicesContext value={services}>
           <Router base="/app" aroundNav={askBeforeNavigating}>

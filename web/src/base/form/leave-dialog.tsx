@@ -1,21 +1,16 @@
-import { useSyncExternalStore } from 'react'
-import { QuestionDialog } from '#web/base/ui/confirm-dialog.tsx'
+import { lazy, Suspense, useSyncExternalStore } from 'react'
 import { leaveGuard } from './leave-guard.ts'
+
+export const importQuestion = () => import('./leave-question.tsx')
+const LeaveQuestion = lazy(importQuestion)
 
 /** Rendered once, next to the pages. */
 export function LeaveDialog() {
   const isPending = useSyncExternalStore(leaveGuard.subscribe, leaveGuard.isPending)
   if (!isPending) return null
   return (
-    <QuestionDialog
-      title="Discard unsaved changes?"
-      button="Discard changes"
-      dismiss="Keep editing"
-      color="red"
-      confirm={leaveGuard.confirm}
-      close={leaveGuard.dismiss}
-    >
-      What you entered on this page has not been saved.
-    </QuestionDialog>
+    <Suspense fallback={null}>
+      <LeaveQuestion />
+    </Suspense>
   )
 }

@@ -1,5 +1,5 @@
 // Days or hours as bars: small charts are not worth a library. A table says the same to people who do not see them.
-import { Table, VisuallyHidden } from '@mantine/core'
+import { VisuallyHidden } from '@mantine/core'
 import classes from './bar-chart.module.css'
 import { formatDay } from './format.ts'
 import type { Status } from './status.ts'
@@ -73,13 +73,28 @@ export function BarChart(props: BarChartProps) {
         ))}
       </figcaption>
       <VisuallyHidden component="div">
-        <Table
-          data={{
-            caption,
-            head: [unit, ...series.map(({ name }) => name)],
-            body: dates.map((date, index) => [date, ...series.map(({ values }) => format(values[index]!))]),
-          }}
-        />
+        <table>
+          <caption>{caption}</caption>
+          <thead>
+            <tr>
+              {[unit, ...series.map(({ name }) => name)].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {dates.map((date, index) => (
+              <tr key={date}>
+                <th scope="row">{date}</th>
+                {series.map(({ name, values }) => (
+                  <td key={name}>{format(values[index]!)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
       </VisuallyHidden>
     </figure>
   )

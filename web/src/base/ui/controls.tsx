@@ -1,23 +1,14 @@
-// Buttons and menus. Without the permission they stay visible, disabled and with the reason.
-import {
-  ActionIcon,
-  type ActionIconProps,
-  Button,
-  type ButtonProps,
-  Menu,
-  type MenuItemProps,
-  type MenuProps,
-  Tooltip,
-  VisuallyHidden,
-} from '@mantine/core'
-import { Ellipsis, type LucideIcon, Plus, Trash2 } from 'lucide-react'
-import { type ReactNode, useId } from 'react'
+// Buttons. Without the permission they stay visible, disabled and with the reason.
+import { ActionIcon, type ActionIconProps, Button, type ButtonProps, VisuallyHidden } from '@mantine/core'
+import { type LucideIcon, Plus } from 'lucide-react'
+import { lazy, type ReactNode, Suspense, useId, useRef, useState } from 'react'
 import { type PermissionScope, usePermission } from '#web/base/session/permissions.ts'
 import { ICON } from './icon.ts'
-import { focusMenuButton } from './use-return-focus.ts'
+
+const ReasonTooltip = lazy(() => import('./reason-tooltip.tsx'))
 
 type Control = { icon?: LucideIcon; onClick(): void; children: ReactNode }
-type Guard = Control & { permission: string; scope: PermissionScope | undefined }
+export type Guard = Control & { permission: string; scope: PermissionScope | undefined }
 
 /** Can still be focused, so that everybody finds out why. */
 export function GuardedButton({ permission, scope, onClick, ...rest }: Guard & ButtonProps) {
@@ -29,7 +20,6 @@ export function GuardedButton({ permission, scope, onClick, ...rest }: Guard & B
 type ReasonedButtonProps = ButtonProps & Control & { reason: string | undefined }
 
 export function ReasonedButton({ reason, icon: Icon, onClick, children, ...given }: ReasonedButtonProps) {
-  const id = useId()
   const rest = { ...(Icon && { leftSection: <Icon {...ICON} /> }), ...given }
   if (reason === undefined)
     return (
@@ -38,87 +28,46 @@ export function ReasonedButton({ reason, icon: Icon, onClick, children, ...given
       </Button>
     )
   return (
-    <Tooltip label={reason} multiline maw="20rem" events={{ hover: true, focus: true, touch: true }}>
+    <UnusableButton {...rest} reason={reason}>
+      {children}
+    </UnusableButton>
+  )
+}
+
+type UnusableButtonProps = ButtonProps & { reason: string; children: ReactNode }
+
+/** The tooltip is loaded when somebody wants to know. */
+function UnusableButton({ reason, children, ...rest }: UnusableButtonProps) {
+  const id = useId()
+  const button = useRef<HTMLButtonElement>(null)
+  const [isAsked, setAsked] = useState(false)
+  return (
+    <>
       <Button
         {...rest}
+        ref={button}
         data-disabled
         aria-disabled
         aria-describedby={id}
-        onClick={(event) => event.preventDefault()}
+        onClick={(event) => {
+          event.preventDefault()
+          setAsked(true)
+        }}
+        onPointerEnter={() => setAsked(true)}
+        onPointerLeave={() => setAsked(false)}
+        onFocus={(event) => setAsked(event.currentTarget.matches(':focus-visible'))}
+        onBlur={() => setAsked(false)}
+        onKeyDown={(event) => event.key === 'Escape' && setAsked(false)}
       >
         {children}
         <VisuallyHidden id={id}>{reason}</VisuallyHidden>
       </Button>
-    </Tooltip>
-  )
-}
-
-export function GuardedMenuItem(props: Guard & MenuItemProps) {
-  const { permission, scope, icon: Icon, onClick, children, ...given } = props
-  const { allowed, reason } = usePermission(permission, scope)
-  const rest = { ...(Icon && { leftSection: <Icon {...ICON} /> }), ...given }
-  if (allowed)
-    return (
-      <Menu.Item {...rest} onClick={onClick}>
-        {children}
-      </Menu.Item>
-    )
-  return (
-    <Menu.Item {...rest} data-disabled aria-disabled closeMenuOnClick={false}>
-      {children}
-      <div className="menu-reason">{reason}</div>
-    </Menu.Item>
-  )
-}
-
-type RemoveMenuItemProps = Omit<Guard, 'children'> & { children?: ReactNode }
-
-/** The last item of its menu. A plain `color="red"` has too little contrast on white. */
-export function RemoveMenuItem({ children = 'Remove', ...guard }: RemoveMenuItemProps) {
-  return (
-    <GuardedMenuItem {...guard} c="var(--mantine-color-error)" icon={Trash2}>
-      {children}
-    </GuardedMenuItem>
-  )
-}
-
-/** A menu whose items may open dialogs. */
-export function ActionMenu(props: MenuProps) {
-  return (
-    <Menu
-      position="bottom-end"
-      transitionProps={{ duration: 0 }}
-      returnFocus={false}
-      onClose={focusMenuButton}
-      {...props}
-    />
-  )
-}
-
-type MoreMenuProps = {
-  /** Where a page has several: "More actions for web-1". */
-  label?: string
-  isSmall?: boolean
-  /** Its items. */
-  children: ReactNode
-}
-
-/** What is done less often. */
-export function MoreMenu({ label = 'More actions', isSmall = false, children }: MoreMenuProps) {
-  return (
-    <ActionMenu>
-      <Menu.Target>
-        <ActionIcon
-          variant={isSmall ? 'subtle' : 'default'}
-          color="gray"
-          size={isSmall ? 'md' : 'lg'}
-          aria-label={label}
-        >
-          <Ellipsis size={16} strokeWidth={1.75} aria-hidden="true" />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>{children}</Menu.Dropdown>
-    </ActionMenu>
+      {isAsked && (
+        <Suspense fallback={null}>
+          <ReasonTooltip target={button}>{reason}</ReasonTooltip>
+        </Suspense>
+      )}
+    </>
   )
 }
 

@@ -1,4 +1,5 @@
 // Dialogs: open for as long as they are rendered.
+import './more-styles.ts'
 import { Button, Group, Modal, type ModalProps, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { QueryState } from '#web/base/api/queries.ts'

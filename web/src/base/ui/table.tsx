@@ -1,5 +1,5 @@
-// Tables and their pages.
-import { Button, Group, Paper, Table, type TableProps, Text } from '@mantine/core'
+// Tables.
+import { Paper, Table, type TableProps } from '@mantine/core'
 import { type ReactNode, type Ref, useEffect, useRef, useState } from 'react'
 import tableClasses from './data-table.module.css'
 
@@ -89,43 +89,5 @@ export function RowTable<Row extends { id: string | number }>(props: RowTablePro
         </Table.Tr>
       ))}
     </DataTable>
-  )
-}
-
-type PagerProps = {
-  label: string
-  page: number
-  total: string
-  hasNext: boolean
-  /** The buttons of lists that are not ordered by time. */
-  words?: readonly [before: string, after: string]
-  go(page: number): void
-}
-
-/** `children` follow the buttons. */
-export function Pager(props: PagerProps & { children?: ReactNode }) {
-  const { label, page, total, hasNext, words = ['Newer', 'Older'], go, children } = props
-  const isOnly = page === 1 && !hasNext
-  return (
-    <Group component="nav" gap="sm" mt="sm" aria-label={label}>
-      {isOnly ? (
-        <Text size="sm" className="numeric dimmed">
-          {total} total
-        </Text>
-      ) : (
-        <>
-          <Button size="xs" variant="default" disabled={page === 1} onClick={() => go(page - 1)}>
-            {words[0]}
-          </Button>
-          <Text size="sm" className="numeric">
-            Page {page} · {total} total
-          </Text>
-          <Button size="xs" variant="default" disabled={!hasNext} onClick={() => go(page + 1)}>
-            {words[1]}
-          </Button>
-        </>
-      )}
-      {children}
-    </Group>
   )
 }

@@ -5,10 +5,12 @@ import { useLocation } from 'wouter'
 import { queryKeys } from '#web/base/api/queries.ts'
 import { useVersioned } from '#web/base/form/versioned.ts'
 import type { PermissionScope } from '#web/base/session/permissions.ts'
-import { GuardedButton, MoreMenu, RemoveMenuItem } from '#web/base/ui/controls.tsx'
+import { GuardedButton } from '#web/base/ui/controls.tsx'
+import { MoreMenu, RemoveMenuItem } from '#web/base/ui/menus.tsx'
 import { Loaded, Loading, NotFound } from '#web/base/ui/page.tsx'
 import { RemoveDialog } from '#web/base/ui/remove-dialog.tsx'
 import { TabLinks } from '#web/base/ui/tab-links.tsx'
+import { Together } from '#web/base/ui/together.tsx'
 import { VariablesSection } from '#web/pages/applications/variables/variables-section.tsx'
 import type { ApplicationRecord } from '#web/resources/applications/application-input.ts'
 import { HealthBadge } from '#web/resources/applications/health-badge.tsx'
@@ -42,23 +44,32 @@ const isTab = (text: string): text is Tab => Object.hasOwn(TABS, text)
 export default function ApplicationPage({ id, tab = '' }: { id: string; tab?: string | undefined }) {
   const params = { path: { id: Number(id) } }
   const query = useVersioned(queryKeys.application(id), '/applications/{id}', { params })
+  const card = useCard(Number(id))
   if (!isTab(tab)) return <NotFound what="page" />
   return (
     <Loaded query={query} what="application">
-      {({ record, version }) => <ApplicationDetails application={record} version={version} tab={tab} />}
+      {({ record, version }) => (
+        <Together what="application">
+          <ApplicationDetails application={record} version={version} card={card} tab={tab} />
+        </Together>
+      )}
     </Loaded>
   )
 }
 
-type ApplicationDetailsProps = { application: ApplicationRecord; version: string | null; tab: Tab }
+type ApplicationDetailsProps = {
+  application: ApplicationRecord
+  version: string | null
+  card: ReturnType<typeof useCard>
+  tab: Tab
+}
 
-function ApplicationDetails({ application, version, tab }: ApplicationDetailsProps) {
+function ApplicationDetails({ application, version, card: cardQuery, tab }: ApplicationDetailsProps) {
   const { id, name } = application
   const changed = useInventoryChanged()
   const [, navigate] = useLocation()
   const [open, setOpen] = useState<'edit' | 'remove'>()
   const { environment, scope } = useResourceScope(application)
-  const cardQuery = useCard(id)
   const card = cardQuery.data
   const organization = scope?.organization
   return (
@@ -127,10 +138,7 @@ function ApplicationDetails({ application, version, tab }: ApplicationDetailsPro
   )
 }
 
-type TabContentProps = {
-  application: ApplicationRecord
-  card: ReturnType<typeof useCard>
-  tab: Tab
+type TabContentProps = Omit<ApplicationDetailsProps, 'version'> & {
   scope: PermissionScope | undefined
 }
 

@@ -2,7 +2,7 @@
 import { Button, Group, Paper, Text } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Play } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { Link } from 'wouter'
 import { hasEnded } from '#client/index.ts'
 import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
@@ -10,11 +10,14 @@ import { usePermission } from '#web/base/session/permissions.ts'
 import { GuardedButton, ReasonedButton } from '#web/base/ui/controls.tsx'
 import { notify } from '#web/base/ui/notify.ts'
 import { StatusBadge } from '#web/base/ui/parts.tsx'
-import { RemoveDialog } from '#web/base/ui/remove-dialog.tsx'
+
+const RemoveDialog = lazy(async () => ({
+  default: (await import('#web/base/ui/remove-dialog.tsx')).RemoveDialog,
+}))
 
 type Organization = { id: number; name: string }
 
-export function SampleNotice({ sample }: { sample: Organization }) {
+export default function SampleNotice({ sample }: { sample: Organization }) {
   const queries = useQueryClient()
   const [isRemoving, setRemoving] = useState(false)
   const { data } = useSample(sample.id)
@@ -56,16 +59,18 @@ export function SampleNotice({ sample }: { sample: Organization }) {
         </Group>
       </Group>
       {isRemoving && (
-        <RemoveDialog
-          what="organization"
-          name={sample.name}
-          id={sample.id}
-          isTyped={false}
-          onRemoved={() => void queries.invalidateQueries()}
-          close={() => setRemoving(false)}
-        >
-          Your own organizations are not affected.
-        </RemoveDialog>
+        <Suspense fallback={null}>
+          <RemoveDialog
+            what="organization"
+            name={sample.name}
+            id={sample.id}
+            isTyped={false}
+            onRemoved={() => void queries.invalidateQueries()}
+            close={() => setRemoving(false)}
+          >
+            Your own organizations are not affected.
+          </RemoveDialog>
+        </Suspense>
       )}
     </Paper>
   )

@@ -1,16 +1,16 @@
-import { Button, CloseButton, Group, Paper, Progress, Title, VisuallyHidden } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
-import { Circle, CircleCheck, Rocket } from 'lucide-react'
-import { Link } from 'wouter'
+import { lazy, Suspense } from 'react'
 import { queryKeys, useApi, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import { useAnyPermission } from '#web/base/session/permissions.ts'
 import { useSession } from '#web/base/session/session.ts'
-import { Dimmed } from '#web/base/ui/parts.tsx'
+import { Pending } from '#web/base/ui/together.tsx'
 import { useOrganizations } from '#web/shared/scope/tree.ts'
 import { findSample, setupTasks, type Task } from './checklist.ts'
-import classes from './first-run.module.css'
-import { SampleNotice } from './sample-notice.tsx'
+
+// Most people have no use for them anymore.
+const Checklist = lazy(() => import('./checklist-card.tsx'))
+const SampleNotice = lazy(() => import('./sample-notice.tsx'))
 
 const HIDDEN = 'gantry-setup-hidden'
 
@@ -25,50 +25,12 @@ export function SetupChecklist() {
     getInitialValueInEffect: false,
   })
   return (
-    <>
+    <Suspense fallback={<Pending />}>
       {tasks && (isEmpty || !isHidden) && (allowed || isInstanceAdmin) && (
         <Checklist tasks={tasks} hide={isEmpty ? undefined : () => setHidden(true)} />
       )}
       {sample && <SampleNotice sample={sample} />}
-    </>
-  )
-}
-
-function Checklist({ tasks, hide }: { tasks: Task[]; hide: (() => void) | undefined }) {
-  const done = tasks.filter(({ isDone }) => isDone).length
-  const next = tasks.find(({ isDone }) => !isDone)
-  return (
-    <Paper component="section" withBorder p="md" mb="md" aria-labelledby="setup">
-      <Group justify="space-between" wrap="nowrap" align="flex-start">
-        <div>
-          <Title order={2} size="h4" id="setup">
-            Deploy on push, in five steps
-          </Title>
-          <Dimmed>
-            {done} of {tasks.length} done
-          </Dimmed>
-        </div>
-        {hide && <CloseButton aria-label="Hide checklist" onClick={hide} />}
-      </Group>
-      <Progress value={(done / tasks.length) * 100} my="sm" aria-label="Setup progress" />
-      <ol className={`plain-list ${classes.tasks}`}>
-        {tasks.map((task) => (
-          <li key={task.name} data-done={task.isDone || undefined}>
-            {task.isDone ? <CircleCheck size={18} aria-hidden /> : <Circle size={18} aria-hidden />}
-            <div>
-              {task.isDone ? <s>{task.name}</s> : <Link href={task.to}>{task.name}</Link>}
-              {task.isDone && <VisuallyHidden> (done)</VisuallyHidden>}
-              <div className="dimmed">{task.description}</div>
-            </div>
-          </li>
-        ))}
-      </ol>
-      {next && (
-        <Button component={Link} href={next.to} mt="sm" leftSection={<Rocket size={16} aria-hidden />}>
-          {done === 0 ? 'Add your first application' : next.name}
-        </Button>
-      )}
-    </Paper>
+    </Suspense>
   )
 }
 

@@ -1,15 +1,14 @@
 import { Button, Paper, Skeleton, TextInput, VisuallyHidden } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
 import { AppWindow, Search } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import type { Page } from '#client/index.ts'
 import type { QueryState } from '#web/base/api/queries.ts'
 import type { ApplicationCard } from '#web/base/api/types.ts'
 import { ICON } from '#web/base/ui/icon.ts'
 import { EmptyState, Loaded } from '#web/base/ui/page.tsx'
+import { Pager } from '#web/base/ui/pager.tsx'
 import { Section } from '#web/base/ui/parts.tsx'
-import { Pager } from '#web/base/ui/table.tsx'
 import type { UpdateSearch } from '#web/shared/scope/scope.ts'
 import { Card } from './application-card.tsx'
 import classes from './cards.module.css'
@@ -83,10 +82,12 @@ export function ApplicationCards({ query, q, page, update }: ApplicationCardsPro
 
 function Filter({ q, update }: Pick<ApplicationCardsProps, 'q' | 'update'>) {
   const [text, setText] = useState(q)
-  const search = useDebouncedCallback(
-    (value: string) => update({ q: value.trim(), page: undefined }, true),
-    FILTER_DELAY_MS,
-  )
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  function search(value: string): void {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => update({ q: value.trim(), page: undefined }, true), FILTER_DELAY_MS)
+  }
   // The button below an empty list clears it, too.
   useEffect(() => {
     if (q === '') setText('')

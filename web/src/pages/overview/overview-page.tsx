@@ -1,21 +1,25 @@
 import { useMediaQuery } from '@mantine/hooks'
 import { LayoutDashboard, ShieldAlert } from 'lucide-react'
-import type { ReactNode } from 'react'
+import { lazy, type ReactNode, Suspense } from 'react'
 import { queryKeys, useGet, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import type { Overview } from '#web/base/api/types.ts'
 import { useAnyPermission, useGrants } from '#web/base/session/permissions.ts'
 import { useSession } from '#web/base/session/session.ts'
 import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
+import { Pending, Together } from '#web/base/ui/together.tsx'
 import { SetupChecklist } from '#web/pages/first-run/setup-checklist.tsx'
 import { REFETCH } from '#web/resources/applications/use-card.ts'
 import { readScope, scopeFilters, scopeSearch, useSearch } from '#web/shared/scope/scope.ts'
-import { StartHere } from '#web/shared/scope/start-here.tsx'
 import { ApplicationCards } from './application-cards.tsx'
 import { Attention } from './attention.tsx'
 import { Numbers } from './numbers.tsx'
 import classes from './overview.module.css'
 import { FailedNotifications, OverviewRuns, RecentDeployments } from './overview-lists.tsx'
 import { useApplicationCards } from './use-application-cards.ts'
+
+const StartHere = lazy(async () => ({
+  default: (await import('#web/shared/scope/start-here.tsx')).StartHere,
+}))
 
 const MAX_REFETCH_INTERVAL_MS = 30_000
 
@@ -25,12 +29,18 @@ export default function OverviewPage() {
   return (
     <>
       <PageHeader title="Overview" />
-      <SetupChecklist />
-      {hasRole ? (
-        <LoadedOverview />
-      ) : (
-        !isInstanceAdmin && <StartHere icon={LayoutDashboard} title="Nothing to see yet" text="" />
-      )}
+      <Together what="overview">
+        <SetupChecklist />
+        {hasRole ? (
+          <LoadedOverview />
+        ) : (
+          !isInstanceAdmin && (
+            <Suspense fallback={<Pending />}>
+              <StartHere icon={LayoutDashboard} title="Nothing to see yet" text="" />
+            </Suspense>
+          )
+        )}
+      </Together>
     </>
   )
 }

@@ -1,4 +1,5 @@
 // Search and commands, by keyboard: jump to anything that has a name, or do something.
+import '#web/base/ui/more-styles.ts'
 import { Modal, TextInput, VisuallyHidden } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'

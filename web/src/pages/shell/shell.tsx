@@ -1,6 +1,6 @@
 // What surrounds every page: the sidebar or, where there is no room for it, a bar that opens it as a drawer; the
 // palette; and whether the service is reachable.
-import { Burger, Drawer } from '@mantine/core'
+import { Burger } from '@mantine/core'
 import { useDisclosure, useHotkeys, useMediaQuery } from '@mantine/hooks'
 import { Search } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
@@ -17,8 +17,9 @@ import { useFocusOnNavigation } from './use-focus-on-navigation.ts'
 
 const importPalette = () => import('./palette.tsx')
 const Palette = lazy(importPalette)
-/** People type right after the key: by then it should be there. */
-const PALETTE_PRELOAD_MS = 1_500
+const NavigationDrawer = lazy(() => import('./navigation-drawer.tsx'))
+/** People type right after the key: by then it should be there. Not before the first page has loaded. */
+const PALETTE_PRELOAD_MS = 5_000
 
 const REFETCH_INTERVAL_MS = 3_000
 
@@ -35,6 +36,8 @@ export function Shell({ children }: { children: ReactNode }) {
   const pageScope = useState<Scope>()
   const isWide = useMediaQuery('(min-width: 62em)', true, { getInitialValueInEffect: false })
   const [isDrawerOpen, drawer] = useDisclosure()
+  const [wasDrawerOpen, setDrawerOpen] = useState(false)
+  if (isDrawerOpen && !wasDrawerOpen) setDrawerOpen(true)
   const [isPaletteOpen, palette] = useDisclosure()
   // Also while typing: the palette is the way out of a form.
   useHotkeys([['mod+K', palette.toggle]], [], true)
@@ -80,19 +83,12 @@ export function Shell({ children }: { children: ReactNode }) {
           </main>
         </div>
       </div>
-      {!isWide && (
-        <Drawer.Root
-          opened={isDrawerOpen}
-          onClose={drawer.close}
-          size="18rem"
-          lockScroll={false}
-          classNames={{ content: classes.drawer! }}
-        >
-          <Drawer.Overlay />
-          <Drawer.Content aria-label="Navigation">
+      {!isWide && wasDrawerOpen && (
+        <Suspense fallback={null}>
+          <NavigationDrawer isOpen={isDrawerOpen} close={drawer.close}>
             <Sidebar scope={scope} openPalette={openPalette} />
-          </Drawer.Content>
-        </Drawer.Root>
+          </NavigationDrawer>
+        </Suspense>
       )}
       {isPaletteOpen && (
         <Suspense fallback={null}>

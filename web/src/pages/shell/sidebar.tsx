@@ -1,15 +1,17 @@
-import { Kbd, Menu, UnstyledButton, VisuallyHidden } from '@mantine/core'
-import { BookOpen, Braces, ChevronsUpDown, CircleUserRound, LogOut, Search } from 'lucide-react'
+import { Kbd, UnstyledButton, VisuallyHidden } from '@mantine/core'
+import { ChevronsUpDown, Search } from 'lucide-react'
+import { lazy, Suspense, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { leavePage } from '#web/base/form/leave-guard.ts'
 import { useSession } from '#web/base/session/session.ts'
 import { ICON } from '#web/base/ui/icon.ts'
 import { type Scope, scopeSearch } from '#web/shared/scope/scope.ts'
 import { ScopeSwitcher } from '#web/shared/scope/scope-switcher.tsx'
-import { COLOR_SCHEMES, useColorScheme } from './color-schemes.ts'
 import { initials } from './initials.ts'
 import { INSTANCE_ITEMS, type NavItem, ORGANIZATION_ITEMS, SCOPED_ITEMS } from './nav-items.ts'
 import classes from './sidebar.module.css'
+
+const importAccountMenu = () => import('./account-menu.tsx')
+const AccountMenuItems = lazy(importAccountMenu)
 
 const IS_MAC = navigator.userAgent.includes('Mac')
 
@@ -83,51 +85,50 @@ function NavGroup({ title, items, scope }: NavGroupProps) {
   )
 }
 
-/** Who is signed in, and what is theirs alone. */
+/** Who is signed in, and what is theirs alone. The menu is loaded when it is about to be opened. */
 function AccountMenu() {
-  const { user, signOut } = useSession()
-  const [, navigate] = useLocation()
-  const [colorScheme, setColorScheme] = useColorScheme()
+  const { user } = useSession()
+  const button = useRef<HTMLButtonElement>(null)
+  const wasOpen = useRef(false)
+  const [isOpen, setOpen] = useState(false)
   return (
-    <Menu position="top-start" width="target" shadow="md">
-      <Menu.Target>
-        <UnstyledButton className={classes.account}>
-          <VisuallyHidden>Account menu of </VisuallyHidden>
-          <span className={classes.avatar} aria-hidden="true">
-            {initials(user.name)}
-          </span>
-          <span className={classes.person}>
-            <span>{user.name}</span>
-            <span className="dimmed">{user.email}</span>
-          </span>
-          <ChevronsUpDown {...ICON} />
-        </UnstyledButton>
-      </Menu.Target>
-      <Menu.Dropdown className={classes.menu}>
-        <Menu.Item leftSection={<CircleUserRound {...ICON} />} onClick={() => navigate('/account')}>
-          Account
-        </Menu.Item>
-        <Menu.Item leftSection={<BookOpen {...ICON} />} component="a" href="/docs/guides">
-          Guides
-        </Menu.Item>
-        <Menu.Item leftSection={<Braces {...ICON} />} component="a" href="/docs">
-          API reference
-        </Menu.Item>
-        <Menu.Divider />
-        <Menu.Label>Color scheme</Menu.Label>
-        <Menu.RadioGroup value={colorScheme} onChange={(value) => setColorScheme(value)}>
-          {COLOR_SCHEMES.map(({ value, label }) => (
-            <Menu.RadioItem key={value} value={value} closeMenuOnClick={false}>
-              {label}
-            </Menu.RadioItem>
-          ))}
-        </Menu.RadioGroup>
-        <Menu.Divider />
-        <Menu.Item leftSection={<LogOut {...ICON} />} onClick={() => leavePage(() => void signOut())}>
-          Sign out
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <div className={classes.accountMenu}>
+      <UnstyledButton
+        ref={button}
+        className={classes.account}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onPointerEnter={() => void importAccountMenu().catch(() => {})}
+        // Pressing it closes the menu, as pressing anything outside the menu does.
+        onPointerDown={() => {
+          wasOpen.current = isOpen
+        }}
+        onClick={() => {
+          setOpen(!wasOpen.current)
+          wasOpen.current = false
+        }}
+      >
+        <VisuallyHidden>Account menu of </VisuallyHidden>
+        <span className={classes.avatar} aria-hidden="true">
+          {initials(user.name)}
+        </span>
+        <span className={classes.person}>
+          <span>{user.name}</span>
+          <span className="dimmed">{user.email}</span>
+        </span>
+        <ChevronsUpDown {...ICON} />
+      </UnstyledButton>
+      {isOpen && (
+        <Suspense fallback={null}>
+          <AccountMenuItems
+            close={() => {
+              setOpen(false)
+              button.current?.focus({ preventScroll: true })
+            }}
+          />
+        </Suspense>
+      )}
+    </div>
   )
 }
 

@@ -1,21 +1,19 @@
 // Without a session there are no pages. People sign in at the URL they came to, so nothing redirects; when a session
 // ends in the middle of work, the sign-in dialog opens above the page, which stays as it is.
-import { Modal, Text } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { Fragment, type ReactNode, useCallback, useEffect, useState } from 'react'
+import { Fragment, lazy, type ReactNode, Suspense, useCallback, useEffect, useState } from 'react'
 import { type Data, GantryError, UnreachableError } from '#client/index.ts'
 import { useIsReachable } from '#web/base/api/connection.ts'
 import { useServices } from '#web/base/api/services.ts'
 import { forgetDrafts } from '#web/base/form/drafts.ts'
 import { SessionContext, type SessionUser } from '#web/base/session/session.ts'
 import { ConnectionBanner } from '#web/base/ui/connection-banner.tsx'
-import { useLayer } from '#web/base/ui/layers.ts'
 import { Loading } from '#web/base/ui/page.tsx'
 import { forgetRememberedPage } from './return-to.ts'
-import { SignInForm, SignInPage } from './sign-in.tsx'
 
-/** The page stays as it is, with the dialog that may be open there. */
-const ABOVE_DIALOGS = 1_000
+const SignInPage = lazy(async () => ({ default: (await import('./sign-in.tsx')).SignInPage }))
+export const importSignInAgain = () => import('./sign-in-again.tsx')
+const SignInAgain = lazy(importSignInAgain)
 
 type SignedIn = { user: SessionUser; isInstanceAdmin: boolean; baseUrl: string }
 
@@ -32,7 +30,6 @@ export function SessionGate({ forget, children }: SessionGateProps) {
   const queries = useQueryClient()
   const isReachable = useIsReachable(connection)
   const [state, setState] = useState<State>({ kind: 'unknown' })
-  useLayer(state.kind === 'ended')
 
   useEffect(() => {
     if (state.kind !== 'unknown' || !isReachable) return
@@ -96,7 +93,12 @@ export function SessionGate({ forget, children }: SessionGateProps) {
         <Loading what="Gantry" />
       </>
     )
-  if (state.kind === 'signed-out') return <SignInPage signIn={signIn} />
+  if (state.kind === 'signed-out')
+    return (
+      <Suspense fallback={<Loading what="Gantry" />}>
+        <SignInPage signIn={signIn} />
+      </Suspense>
+    )
   return (
     <SessionContext
       value={{
@@ -110,21 +112,11 @@ export function SessionGate({ forget, children }: SessionGateProps) {
     >
       {/* What one person typed must not be there for another one who signs in above it. */}
       <Fragment key={state.user.id}>{children}</Fragment>
-      <Modal
-        opened={state.kind === 'ended'}
-        onClose={() => {}}
-        withCloseButton={false}
-        closeOnEscape={false}
-        lockScroll={false}
-        title="Your session has ended"
-        centered
-        zIndex={ABOVE_DIALOGS}
-      >
-        <Text size="sm" mb="md">
-          Sign in again to continue. Nothing on this page is lost.
-        </Text>
-        <SignInForm signIn={signIn} email={state.user.email} />
-      </Modal>
+      {state.kind === 'ended' && (
+        <Suspense fallback={null}>
+          <SignInAgain signIn={signIn} email={state.user.email} />
+        </Suspense>
+      )}
     </SessionContext>
   )
 }

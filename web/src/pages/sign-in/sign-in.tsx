@@ -1,3 +1,4 @@
+import '#web/base/ui/more-styles.ts'
 import { Alert, Button, Code, Divider, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
@@ -9,7 +10,7 @@ import { readLinkToken } from './link-token.ts'
 import { signInProblem, singleSignOnProblem } from './problems.ts'
 import { SingleSignOnButton, useSignInOptions } from './sign-in-options.tsx'
 
-type SignIn = (email: string, password: string) => Promise<void>
+export type SignIn = (email: string, password: string) => Promise<void>
 
 /** `problem`: single sign-on leads back here when it failed. */
 export function SignInPage({ signIn }: { signIn: SignIn }) {

@@ -1,4 +1,5 @@
 // The inputs of a credential: only those that its provider has.
+import '@mantine/core/styles/Switch.css'
 import {
   Checkbox,
   NativeSelect,

@@ -1,13 +1,14 @@
 // Deploys an application or rolls it back, wherever it is shown: two clicks, the second of them in a dialog that says what
 // will happen.
 import { Play, Undo2 } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { type PermissionScope, usePermission } from '#web/base/session/permissions.ts'
 import { ReasonedButton } from '#web/base/ui/controls.tsx'
 import { notify } from '#web/base/ui/notify.ts'
 import { usePipeline } from '#web/resources/pipelines/pipelines.ts'
-import { RollbackDialog } from './rollback-dialog.tsx'
-import { RunDialog } from './run-dialog.tsx'
+
+const RollbackDialog = lazy(async () => ({ default: (await import('./rollback-dialog.tsx')).RollbackDialog }))
+const RunDialog = lazy(async () => ({ default: (await import('./run-dialog.tsx')).RunDialog }))
 
 type DeployButtonsProps = {
   /** Its name. */
@@ -51,12 +52,14 @@ export function DeployButtons(props: DeployButtonsProps) {
         Deploy
       </ReasonedButton>
       {command && pipelineId !== null && (
-        <CommandDialog
-          command={command}
-          application={application}
-          pipelineId={pipelineId}
-          close={() => setCommand(undefined)}
-        />
+        <Suspense fallback={null}>
+          <CommandDialog
+            command={command}
+            application={application}
+            pipelineId={pipelineId}
+            close={() => setCommand(undefined)}
+          />
+        </Suspense>
       )}
     </>
   )

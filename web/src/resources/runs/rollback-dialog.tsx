@@ -1,3 +1,6 @@
+import '@mantine/core/styles/Radio.css'
+import '@mantine/core/styles/RadioCard.css'
+import '@mantine/core/styles/RadioIndicator.css'
 import { Badge, Button, Group, Radio, Text, TextInput } from '@mantine/core'
 import { useEffect, useRef, useState } from 'react'
 import { GantryError } from '#client/index.ts'

@@ -1,13 +1,17 @@
-import { Select } from '@mantine/core'
+import { TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Building2, FolderClosed, Layers, type LucideIcon } from 'lucide-react'
-import { useContext } from 'react'
+import { Building2, ChevronsUpDown, FolderClosed, Layers, type LucideIcon } from 'lucide-react'
+import { lazy, Suspense, useContext, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi } from '#web/base/api/queries.ts'
 import { PageScopeContext } from './page-scope.ts'
 import { pageForScope, type Scope, scopeSearch, useScope } from './scope.ts'
 import classes from './scope-switcher.module.css'
 import { projectsQuery, useEnvironment, useEnvironments, useOrganizations, useProject } from './tree.ts'
+
+const importSelect = () => import('./scope-select.tsx')
+const ScopeSelect = lazy(importSelect)
+const OPENING = ['ArrowDown', 'ArrowUp', 'Enter', ' ']
 
 type OptionsQuery = { data?: Option[] | undefined; isFetching: boolean }
 
@@ -86,37 +90,55 @@ type ScopeLevelProps = {
   select(id: number | undefined): void
 }
 
-const ALL = 'all'
-/** From here on people type rather than look. */
-const SEARCHED_FROM = 8
-/** Typing finds the others. */
-const MAX_SHOWN = 200
-
 function ScopeLevel({ name, icon: Icon, selected, options = [], unlisted, select }: ScopeLevelProps) {
+  const [state, setState] = useState<'shown' | 'wanted' | 'opened'>('shown')
+  const [typed, setTyped] = useState('')
   if (options.length === 0 && selected === undefined && name !== 'Organization') return null
   const isListed = selected === undefined || options.some(({ id }) => id === selected)
-  const fallback = unlisted?.id === selected ? unlisted?.name : `#${selected}`
-  return (
-    <Select
-      aria-label={name}
-      size="sm"
-      variant="unstyled"
-      classNames={{ input: classes.input!, option: classes.option! }}
-      leftSection={<Icon size={16} strokeWidth={1.75} aria-hidden="true" />}
-      leftSectionPointerEvents="none"
-      value={selected === undefined ? ALL : String(selected)}
-      onChange={(value) => select(Number(value) || undefined)}
-      allowDeselect={false}
-      checkIconPosition="right"
-      searchable={options.length >= SEARCHED_FROM}
-      nothingFoundMessage="Nothing found"
-      limit={MAX_SHOWN}
-      comboboxProps={{ width: '18rem', position: 'bottom-start', shadow: 'md' }}
-      data={[
-        { value: ALL, label: `All ${name.toLowerCase()}s` },
-        ...(isListed ? [] : [{ value: String(selected), label: fallback ?? '' }]),
-        ...options.map((option) => ({ value: String(option.id), label: option.name })),
-      ]}
+  const fallback = (unlisted?.id === selected ? unlisted?.name : `#${selected}`) ?? ''
+  const all = `All ${name.toLowerCase()}s`
+  const common = {
+    'aria-label': name,
+    size: 'sm',
+    variant: 'unstyled',
+    leftSection: <Icon size={16} strokeWidth={1.75} aria-hidden="true" />,
+    leftSectionPointerEvents: 'none',
+  } as const
+  // The list is loaded when somebody is about to open it.
+  const shown = (
+    <TextInput
+      {...common}
+      classNames={{ input: classes.input! }}
+      rightSection={<ChevronsUpDown size={14} aria-hidden="true" />}
+      rightSectionPointerEvents="none"
+      role="combobox"
+      aria-haspopup="listbox"
+      aria-expanded={false}
+      readOnly
+      value={selected === undefined ? all : (options.find(({ id }) => id === selected)?.name ?? fallback)}
+      onPointerEnter={() => void importSelect().catch(() => {})}
+      onFocus={() => setState((now) => (now === 'shown' ? 'wanted' : now))}
+      onBlur={() => setState('shown')}
+      onPointerDown={() => setState('opened')}
+      onKeyDown={({ key, ctrlKey, metaKey, altKey }) => {
+        const isText = key.length === 1 && key !== ' ' && !ctrlKey && !metaKey && !altKey
+        if (isText) setTyped((before) => before + key)
+        if (isText || OPENING.includes(key)) setState('opened')
+      }}
     />
+  )
+  if (state === 'shown') return shown
+  return (
+    <Suspense fallback={shown}>
+      <ScopeSelect
+        {...common}
+        isOpen={state === 'opened'}
+        typed={typed}
+        value={selected}
+        select={select}
+        all={all}
+        options={isListed ? options : [{ id: selected, name: fallback }, ...options]}
+      />
+    </Suspense>
   )
 }

@@ -1,0 +1,58 @@
+import '#web/base/ui/more-styles.ts'
+import { Select, type SelectProps } from '@mantine/core'
+import { useEffect, useState } from 'react'
+import classes from './scope-switcher.module.css'
+
+const ALL = 'all'
+/** From here on people type rather than look. */
+const SEARCHED_FROM = 8
+/** Typing finds the others. */
+const MAX_SHOWN = 200
+
+type ScopeSelectProps = Pick<
+  SelectProps,
+  'aria-label' | 'size' | 'variant' | 'leftSection' | 'leftSectionPointerEvents'
+> & {
+  /** From the start. */
+  isOpen: boolean
+  /** What was typed before it was there. */
+  typed: string
+  value: number | undefined
+  select(id: number | undefined): void
+  /** What to call no choice. */
+  all: string
+  options: { id: number; name: string }[]
+}
+
+/** Takes the focus: it replaces what had it. */
+export default function ScopeSelect(props: ScopeSelectProps) {
+  const { isOpen, typed, value, select, all, options, ...rest } = props
+  const [search, setSearch] = useState('')
+  // After the list has set it to the name of what is selected.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was typed before
+  useEffect(() => {
+    if (typed !== '' && options.length >= SEARCHED_FROM) setSearch(typed)
+  }, [])
+  return (
+    <Select
+      {...rest}
+      autoFocus
+      defaultDropdownOpened={isOpen}
+      classNames={{ input: classes.input!, option: classes.option! }}
+      value={value === undefined ? ALL : String(value)}
+      onChange={(chosen) => select(Number(chosen) || undefined)}
+      allowDeselect={false}
+      checkIconPosition="right"
+      searchValue={search}
+      onSearchChange={setSearch}
+      searchable={options.length >= SEARCHED_FROM}
+      nothingFoundMessage="Nothing found"
+      limit={MAX_SHOWN}
+      comboboxProps={{ width: '18rem', position: 'bottom-start', shadow: 'md' }}
+      data={[
+        { value: ALL, label: all },
+        ...options.map((option) => ({ value: String(option.id), label: option.name })),
+      ]}
+    />
+  )
+}
