@@ -5,10 +5,11 @@ import { Link } from 'wouter'
 import { hasEnded } from '#client/index.ts'
 import type { Action } from '#web/base/api/types.ts'
 import { logFileName } from '#web/base/ui/format.ts'
-import { Loaded, PageHeader } from '#web/base/ui/page.tsx'
+import { Loaded, Loading, PageHeader } from '#web/base/ui/page.tsx'
 import { Section, StatusBadge } from '#web/base/ui/parts.tsx'
 import { deployKind } from '#web/base/ui/status.ts'
-import { runTitle, usePipelineNames } from '#web/resources/pipelines/pipeline-names.ts'
+import { Pending, Together } from '#web/base/ui/together.tsx'
+import { runTitle, usePipelineNames, usePipelineNamesQuery } from '#web/resources/pipelines/pipeline-names.ts'
 import { useBlockers } from '#web/resources/runs/blockers.ts'
 import { CopyAs } from '#web/shared/copy-as/copy-as.tsx'
 import { logLinkHash } from '#web/shared/log/log-link.ts'
@@ -30,12 +31,18 @@ export default function ActionPage({ id }: { id: string }) {
   const { query, subscribeToLogs } = useAction(id)
   return (
     <Loaded query={query} what="action">
-      {(action) => <LoadedAction action={action} subscribeToLogs={subscribeToLogs} />}
+      {(action) => <NamedAction action={action} subscribeToLogs={subscribeToLogs} />}
     </Loaded>
   )
 }
 
 type ActionProps = { action: Action; subscribeToLogs: SubscribeToLogs }
+
+/** A longer title would move everything below it. */
+function NamedAction(props: ActionProps) {
+  const { isLoading } = usePipelineNamesQuery([props.action.pipeline_id])
+  return isLoading ? <Loading what="action" /> : <LoadedAction {...props} />
+}
 
 function LoadedAction({ action, subscribeToLogs }: ActionProps) {
   const [search, update] = useSearch()
@@ -86,11 +93,13 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
           />
         )}
       </div>
-      <Section id="details" title="Details">
-        <ActionDetails action={action} />
-      </Section>
-      <ChangesSection action={action} />
-      <NotificationsSection action={action} />
+      <Together what="details">
+        <Section id="details" title="Details">
+          <ActionDetails action={action} />
+        </Section>
+        <ChangesSection action={action} />
+        <NotificationsSection action={action} />
+      </Together>
     </>
   )
 }
@@ -126,6 +135,7 @@ function StepLog({ action, selected, subscribeToLogs }: ActionProps & { selected
   )
   return (
     <Section id="log" title={title}>
+      {log.isLoading && <Pending />}
       {step.description && (
         <Text className="dimmed" mb="xs">
           {step.description}

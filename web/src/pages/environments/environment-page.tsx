@@ -5,6 +5,7 @@ import { queryKeys, useAll } from '#web/base/api/queries.ts'
 import { environmentScope } from '#web/base/session/permissions.ts'
 import { Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { Section } from '#web/base/ui/parts.tsx'
+import { Together } from '#web/base/ui/together.tsx'
 import { InsightsView } from '#web/resources/insights/insights-view.tsx'
 import { scopeSearch } from '#web/shared/scope/scope.ts'
 import { ScopeBreadcrumbs } from '#web/shared/scope/scope-breadcrumbs.tsx'
@@ -17,7 +18,7 @@ export default function EnvironmentPage({ id }: { id: string }) {
   return (
     <Loaded query={useEnvironment(Number(id))} what="environment">
       {(environment) => (
-        <>
+        <Together what="environment">
           <ScopeBreadcrumbs page="/applications" environment={environment} />
           <PageHeader title={`${environment.project.name} / ${environment.name}`}>
             <Button
@@ -35,7 +36,7 @@ export default function EnvironmentPage({ id }: { id: string }) {
             <InsightsView type="environment" id={environment.id} />
           </Section>
           <Pipelines environmentId={environment.id} />
-        </>
+        </Together>
       )}
     </Loaded>
   )

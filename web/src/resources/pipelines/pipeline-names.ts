@@ -9,18 +9,21 @@ const MAX_IDS = 100
 
 /** The names of these pipelines by id, in one request; without those that the person may not see. */
 export function usePipelineNames(ids: number[]): ReadonlyMap<number, string> {
+  return usePipelineNamesQuery(ids).data ?? NO_NAMES
+}
+
+export function usePipelineNamesQuery(ids: number[]) {
   const distinct = [...new Set(ids)]
     .sort((one, other) => one - other)
     .slice(0, MAX_IDS)
     .join(',')
-  const { data } = useGet(queryKeys.pipelineNames(distinct), '/names', {
+  return useGet(queryKeys.pipelineNames(distinct), '/names', {
     params: { query: { type: 'pipeline', 'filter[id]': distinct, per_page: MAX_IDS } },
     staleTime: 60_000,
     enabled: distinct !== '',
     placeholderData: keepPreviousData,
     select: namesById,
   })
-  return data ?? NO_NAMES
 }
 
 function namesById(entries: NameEntry[]): ReadonlyMap<number, string> {
