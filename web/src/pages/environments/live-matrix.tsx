@@ -6,8 +6,9 @@ import type { Api } from '#web/base/api/api.ts'
 import { combineQueries, queryKeys, useApi, usePage } from '#web/base/api/queries.ts'
 import type { ApplicationCard } from '#web/base/api/types.ts'
 import { Loaded } from '#web/base/ui/page.tsx'
+import { Pager } from '#web/base/ui/pager.tsx'
 import { Dimmed } from '#web/base/ui/parts.tsx'
-import { Pager, TableFrame } from '#web/base/ui/table.tsx'
+import { TableFrame } from '#web/base/ui/table.tsx'
 import classes from './environment.module.css'
 import { type Cell, toMatrix } from './matrix.ts'
 
@@ -65,8 +66,8 @@ function Cells({ cards }: { cards: ApplicationCard[] }) {
                 {rows.map(({ application, cells }) => (
                   <Table.Tr key={application.id}>
                     <Table.Th scope="row">
-                      <Link href={`/applications/${application.id}`}>
-                        <bdi>{application.name}</bdi>
+                      <Link href={`/applications/${application.id}`} title={application.name}>
+                        <bdi className={classes.name}>{application.name}</bdi>
                       </Link>
                     </Table.Th>
                     {cells.map((cell, index) => (

@@ -6,10 +6,13 @@ type Named = { id: number; name: string }
 export type Cell = { text: string; hasDrift: boolean; live: LiveRelease }
 export type Matrix = { servers: Named[]; rows: { application: Named; cells: (Cell | undefined)[] }[] }
 
+/** `web-2` comes before `web-10`. */
+const BY_NAME = new Intl.Collator(undefined, { numeric: true })
+
 /** `live[i]` belongs to `applications[i]`. Servers that the person may not see have no column. */
 export function toMatrix(applications: readonly Named[], live: readonly LiveRelease[][]): Matrix {
   const byId = new Map(live.flat().flatMap(({ server }) => (server ? [[server.id, server] as const] : [])))
-  const servers = [...byId.values()].toSorted((one, other) => one.name.localeCompare(other.name))
+  const servers = [...byId.values()].toSorted((one, other) => BY_NAME.compare(one.name, other.name))
   const rows = applications.map((application, index) => {
     const ofApplication = live[index] ?? []
     const drift = findDrift(ofApplication)

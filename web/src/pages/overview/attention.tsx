@@ -20,7 +20,12 @@ export function Attention({ count, items }: Overview['needs_attention']) {
                 <StatusBadge status="failed" {...LABELS[item.kind]} />
               </div>
               <div className="dimmed wrap">
-                {item.kind === 'run_failed' && item.application && `${item.application.name} · `}
+                {item.kind === 'run_failed' && item.application && (
+                  <>
+                    <bdi className={classes.clamped}>{item.application.name}</bdi>
+                    {' · '}
+                  </>
+                )}
                 {item.detail} <Age of={item.since} />
               </div>
             </li>

@@ -89,7 +89,9 @@ function DeploymentItem({ deployment }: { deployment: RecentDeployment }) {
   return (
     <li>
       <div className={classes.run}>
-        <Link href={`/actions/${action_id}`}>{runTitle(application.name, action_id)}</Link>
+        <Link href={`/actions/${action_id}`}>
+          <bdi className={classes.clamped}>{application.name}</bdi> #{action_id}
+        </Link>
         {kind !== 'deploy' && (
           <Badge size="sm" variant="light" color="gray" tt="none">
             {kind === 'rollback' ? 'Rollback' : 'Redeploy'}
