@@ -1,14 +1,37 @@
 // The pages that people leave open: cards of applications, the page of one, and pictures; every figure is the API's.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import type { Locator, Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
+import type { ActionListItem, HookRequestRecord } from '#web/base/api/types.ts'
+import { formatDuration } from '#web/base/ui/format.ts'
 import { focusedName, tabTo } from './keyboard.ts'
 import { isAccessible, looksRightInEveryWay } from './looks.ts'
 import { goTo, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 
+/** How far what people look at has moved, and what that was. */
+const SUM_SHIFTS = `globalThis.shift = 0
+globalThis.shifted = []
+new PerformanceObserver((list) => {
+  for (const { value, hadRecentInput, sources } of list.getEntries()) {
+    if (hadRecentInput) continue
+    globalThis.shift += value
+    for (const { node } of sources) globalThis.shifted.push(node?.textContent?.slice(0, 40))
+  }
+}).observe({ type: 'layout-shift', buffered: true })`
+
 const LONG_NAME = 'long'.repeat(63)
 const RIGHT_TO_LEFT = 'متجر الكتب'
+
+/** Of the attempts of one delivery, newest first. */
+function stateOf(attempts: HookRequestRecord[]): string {
+  if (attempts.some(({ outcome }) => outcome === 'delivered'))
+    return attempts.length > 1 ? 'retried' : 'delivered'
+  const { outcome, next_attempt_at } = attempts[0]!
+  if (outcome === 'superseded') return 'superseded'
+  return next_attempt_at === null ? 'failed' : 'retried'
+}
 
 describe('applications at a glance', () => {
   let world: PagesWorld
@@ -128,6 +151,130 @@ describe('applications at a glance', () => {
     await goTo(page, '/app/applications/1/nowhere')
     await page.getByRole('heading', { name: 'This page does not exist' }).waitFor()
     assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('draw pictures whose figures are those of the API', async () => {
+    const { body: after } = await world.api('POST', '/pipelines/server/1', {
+      name: 'Runs after',
+      operation: 'restart',
+      run_after: [world.pipelineId],
+    })
+    await world.api('PUT', `/pipelines/${world.pipelineId}`, { max_parallel_actions: 1 })
+    const start = async () => (await world.api('POST', `/pipelines/${world.pipelineId}/actions`, {})).body.id
+    const [running, waiting] = [await start(), await start()]
+    const { page, errors, close } = await openPage(world, '/app/environments/1')
+
+    const slots = page
+      .getByRole('table', { name: 'Slots and queues' })
+      .getByRole('row', { name: 'Two steps' })
+    const cellsOf = async (row: Locator) =>
+      (await row.getByRole('cell').all()).map((cell) => cell.getByRole('link').allTextContents())
+    await slots.getByRole('link', { name: `#${waiting}` }).waitFor()
+    assert.deepEqual(await Promise.all(await cellsOf(slots)), [
+      ['Two steps'],
+      [`#${running}`],
+      [`#${waiting}`],
+    ])
+
+    const chain = page.getByRole('table', { name: 'Which pipelines run after which' })
+    await chain.getByRole('row', { name: 'Runs after Two steps', exact: true }).waitFor()
+    assert.equal(await page.locator('figure svg rect + text').count(), 2)
+    await world.openAll()
+    await until('both have ended', 20_000, async () => {
+      const { body } = await world.api('GET', `/actions/${waiting}`)
+      return body.status === 'completed'
+    })
+    await page.getByText('Nothing runs or waits').waitFor()
+
+    const matrix = page.getByRole('table', { name: 'What is live where' })
+    for (const { id, name } of (await world.api('GET', '/overview/applications')).body) {
+      const { body: live } = await world.api('GET', `/applications/${id}/live`)
+      for (const { server, commit } of live) {
+        const column = (await matrix.getByRole('columnheader').allTextContents()).indexOf(server.name)
+        const row = matrix
+          .getByRole('row')
+          .filter({ has: page.getByRole('rowheader', { name, exact: true }) })
+        assert.equal(
+          await row
+            .getByRole('cell')
+            .nth(column - 1)
+            .innerText(),
+          commit.hash.slice(0, 8),
+        )
+      }
+    }
+
+    await goTo(page, `/app/pipelines/${world.pipelineId}`)
+    const { body: runs } = await world.api(
+      'GET',
+      `/actions?filter[pipeline_id]=${world.pipelineId}&filter[status]=completed&per_page=30`,
+    )
+    const durations = page.getByRole('table', { name: /^Duration per step of the last/ })
+    for (const name of ['speak', 'finish']) {
+      const bars = durations.getByRole('row', { name }).locator('svg rect title')
+      await bars.first().waitFor({ state: 'attached' })
+      const times = (runs as ActionListItem[]).toReversed().map(({ id, targets }) => {
+        const { started_at, completed_at } = targets[0]!.steps.find((step) => step.name === name)!
+        return `#${id}: ${formatDuration(Date.parse(completed_at!) - Date.parse(started_at!))}`
+      })
+      assert.deepEqual(await bars.allTextContents(), times)
+    }
+
+    const { body: hooks } = await world.api('GET', `/pipelines/${world.pipelineId}/hooks`)
+    const receiver = hooks.find(({ type }: { type: string }) => type === 'outgoing')
+    await goTo(page, `/app/hooks/outgoing/${receiver.id}`)
+    const hours = page.getByRole('table', { name: 'Deliveries per hour' }).locator('tbody tr')
+    await hours.first().waitFor({ state: 'attached' })
+    const { body: requests } = await world.api('GET', `/hooks/outgoing/${receiver.id}/requests?per_page=100`)
+    const deliveries = Map.groupBy(requests as HookRequestRecord[], ({ id, retry_of }) => retry_of ?? id)
+    const expected = [...deliveries.values()].map(stateOf)
+    await until('every delivery is counted', 20_000, async () => {
+      const counts = await Promise.all(
+        (await hours.all()).map((hour) => hour.getByRole('cell').allTextContents()),
+      )
+      return ['delivered', 'retried', 'failed'].every(
+        (state, index) =>
+          counts.reduce((sum, row) => sum + Number(row[index]), 0) ===
+          expected.filter((one) => one === state).length,
+      )
+    })
+
+    await world.api('DELETE', `/pipelines/${after.id}`)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('take at most 180 kB of scripts and styles at first, compressed', async () => {
+    const { page, close } = await openPage(world, '/app/nowhere')
+    const loaded: Promise<[string, number]>[] = []
+    page.on('response', (response) => {
+      if (['script', 'stylesheet'].includes(response.request().resourceType()))
+        loaded.push(response.body().then((body) => [response.url(), gzipSync(body).length]))
+    })
+    await page.goto('/app')
+    await page.getByRole('article').first().waitFor()
+    await page.locator('figure svg').first().waitFor()
+    const sizes = await Promise.all(loaded)
+    const total = sizes.reduce((sum, [, size]) => sum + size, 0)
+    assert.ok(total > 100_000 && total <= 180_000, `${total}: ${sizes.join(' ')}`)
+    await close()
+  })
+
+  it('move nothing while they load', async () => {
+    const { page, close } = await openPage(world, '/app/overview')
+    await page.addInitScript(SUM_SHIFTS)
+    const { id } = await world.deploy()
+    for (const width of [1440, 390])
+      for (const path of ['overview', 'applications/1', `actions/${id}`, 'environments/1']) {
+        await page.setViewportSize({ width, height: 900 })
+        await page.goto(`/app/${path}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await isLoaded(page)
+        const shift = (await page.evaluate('globalThis.shift')) as number
+        const shifted = await page.evaluate('globalThis.shifted')
+        assert.ok(shift <= 0.05, `${path} at ${width} px: ${shift} ${JSON.stringify(shifted)}`)
+      }
     await close()
   })
 
