@@ -13,7 +13,8 @@ type ScopeSelectProps = Pick<
   SelectProps,
   'aria-label' | 'size' | 'variant' | 'leftSection' | 'leftSectionPointerEvents'
 > & {
-  /** From the start. */
+  /** From the start: it replaces an input that had the focus. */
+  isFocused: boolean
   isOpen: boolean
   /** What was typed before it was there. */
   typed: string
@@ -24,10 +25,10 @@ type ScopeSelectProps = Pick<
   options: { id: number; name: string }[]
 }
 
-/** Takes the focus: it replaces what had it. */
+/** One level of the scope, as a list. */
 export default function ScopeSelect(props: ScopeSelectProps) {
-  const { isOpen, typed, value, select, all, options, ...rest } = props
-  const [search, setSearch] = useState('')
+  const { isFocused, isOpen, typed, value, select, all, options, ...rest } = props
+  const [search, setSearch] = useState(options.find(({ id }) => id === value)?.name ?? all)
   // After the list has set it to the name of what is selected.
   // biome-ignore lint/correctness/useExhaustiveDependencies: what was typed before
   useEffect(() => {
@@ -36,7 +37,7 @@ export default function ScopeSelect(props: ScopeSelectProps) {
   return (
     <Select
       {...rest}
-      autoFocus
+      autoFocus={isFocused}
       defaultDropdownOpened={isOpen}
       classNames={{ input: classes.input!, option: classes.option! }}
       value={value === undefined ? ALL : String(value)}

@@ -1,7 +1,7 @@
 import { TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Building2, ChevronsUpDown, FolderClosed, Layers, type LucideIcon } from 'lucide-react'
-import { lazy, Suspense, useContext, useState } from 'react'
+import { useContext, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useApi } from '#web/base/api/queries.ts'
 import { PageScopeContext } from './page-scope.ts'
@@ -10,7 +10,7 @@ import classes from './scope-switcher.module.css'
 import { projectsQuery, useEnvironment, useEnvironments, useOrganizations, useProject } from './tree.ts'
 
 const importSelect = () => import('./scope-select.tsx')
-const ScopeSelect = lazy(importSelect)
+type ScopeSelect = Awaited<ReturnType<typeof importSelect>>['default']
 const OPENING = ['ArrowDown', 'ArrowUp', 'Enter', ' ']
 
 type OptionsQuery = { data?: Option[] | undefined; isFetching: boolean }
@@ -93,6 +93,7 @@ type ScopeLevelProps = {
 function ScopeLevel({ name, icon: Icon, selected, options = [], unlisted, select }: ScopeLevelProps) {
   const [state, setState] = useState<'shown' | 'wanted' | 'opened'>('shown')
   const [typed, setTyped] = useState('')
+  const [ScopeSelect, setSelect] = useState<ScopeSelect>()
   if (options.length === 0 && selected === undefined && name !== 'Organization') return null
   const isListed = selected === undefined || options.some(({ id }) => id === selected)
   const fallback = (unlisted?.id === selected ? unlisted?.name : `#${selected}`) ?? ''
@@ -104,8 +105,25 @@ function ScopeLevel({ name, icon: Icon, selected, options = [], unlisted, select
     leftSection: <Icon size={16} strokeWidth={1.75} aria-hidden="true" />,
     leftSectionPointerEvents: 'none',
   } as const
-  // The list is loaded when somebody is about to open it.
-  const shown = (
+  /** When somebody is about to open it. Until it is there, the input stays: replacing it twice would lose the focus. */
+  const load = () =>
+    void importSelect()
+      .then((loaded) => setSelect(() => loaded.default))
+      .catch(() => {})
+  if (ScopeSelect)
+    return (
+      <ScopeSelect
+        {...common}
+        isFocused={state !== 'shown'}
+        isOpen={state === 'opened'}
+        typed={typed}
+        value={selected}
+        select={select}
+        all={all}
+        options={isListed ? options : [{ id: selected, name: fallback }, ...options]}
+      />
+    )
+  return (
     <TextInput
       {...common}
       classNames={{ input: classes.input! }}
@@ -116,8 +134,11 @@ function ScopeLevel({ name, icon: Icon, selected, options = [], unlisted, select
       aria-expanded={false}
       readOnly
       value={selected === undefined ? all : (options.find(({ id }) => id === selected)?.name ?? fallback)}
-      onPointerEnter={() => void importSelect().catch(() => {})}
-      onFocus={() => setState((now) => (now === 'shown' ? 'wanted' : now))}
+      onPointerEnter={load}
+      onFocus={() => {
+        load()
+        setState((now) => (now === 'shown' ? 'wanted' : now))
+      }}
       onBlur={() => setState('shown')}
       onPointerDown={() => setState('opened')}
       onKeyDown={({ key, ctrlKey, metaKey, altKey }) => {
@@ -126,19 +147,5 @@ function ScopeLevel({ name, icon: Icon, selected, options = [], unlisted, select
         if (isText || OPENING.includes(key)) setState('opened')
       }}
     />
-  )
-  if (state === 'shown') return shown
-  return (
-    <Suspense fallback={shown}>
-      <ScopeSelect
-        {...common}
-        isOpen={state === 'opened'}
-        typed={typed}
-        value={selected}
-        select={select}
-        all={all}
-        options={isListed ? options : [{ id: selected, name: fallback }, ...options]}
-      />
-    </Suspense>
   )
 }
