@@ -11,6 +11,9 @@ import { looksRight } from './looks.ts'
 import { goTo, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
 
+/** The table, not that of the chart above it. */
+const deliveries = (page: Page): Locator => page.getByRole('table', { name: 'Deliveries', exact: true })
+
 describe('outgoing hooks', () => {
   let world: PagesWorld
   let receiver: Awaited<ReturnType<typeof openReceiver>>
@@ -254,7 +257,7 @@ describe('outgoing hooks', () => {
     await page.getByRole('button', { name: 'Pause' }).click()
     await page.getByText('Hook Slack paused.').waitFor()
     await page.getByText('Nothing is sent.', { exact: false }).waitFor()
-    await page.getByRole('row').nth(1).getByRole('button').click()
+    await deliveries(page).getByRole('row').nth(1).getByRole('button').click()
     const redeliver = page.getByRole('dialog').getByRole('button', { name: 'Redeliver' })
     assert.equal(await redeliver.getAttribute('aria-disabled'), 'true')
     assert.match(await redeliver.innerText(), /Enable the hook first/)
@@ -375,7 +378,7 @@ describe('outgoing hooks', () => {
     await button.getByText('Your role does not include hook:edit').waitFor({ state: 'attached' })
     assert.equal(await button.getAttribute('aria-disabled'), 'true')
     assert.equal(await viewer.page.getByText('/services/T/B/x').count(), 0)
-    await viewer.page.getByRole('row').nth(1).getByRole('button').click()
+    await deliveries(viewer.page).getByRole('row').nth(1).getByRole('button').click()
     await viewer.page.getByText(/shown to people whose role includes hook:edit/).waitFor()
     await viewer.page.keyboard.press('Escape')
     await goTo(viewer.page, presetPath)
@@ -417,7 +420,7 @@ describe('outgoing hooks', () => {
     await page.getByRole('button', { name: 'Add header' }).click()
     await page.getByRole('button', { name: 'Add condition' }).click()
     await looksRight(page, 'the page of a hook')
-    await page.getByRole('row').nth(1).getByRole('button').click()
+    await deliveries(page).getByRole('row').nth(1).getByRole('button').click()
     await page.getByRole('region', { name: 'Body of the request' }).waitFor()
     await looksRight(page, 'a delivery')
     await page.keyboard.press('Escape')
