@@ -21,6 +21,7 @@ const USED = [
   'hook-call-light-wide',
   'new-application-light-wide',
   'overview-dark-wide',
+  'overview-light-wide',
 ]
 
 const SIZES = [

@@ -64,6 +64,7 @@ export async function setUp(closer: Closer): Promise<Installation> {
   const { url: slack } = await startSlack(closer)
   const hooks = await addHooks(create, receiver, slack)
   const links = await addSurroundings(world, create)
+  await addApplications(world, create, repository)
 
   const start = async (input: unknown = {}) =>
     (await create<{ id: number }>('/pipelines/1/actions', input)).id
@@ -173,6 +174,39 @@ async function addSurroundings(world: PagesWorld, create: Create) {
   const reset = await create<{ url: string }>(`/users/${users[0].id}/password-reset`, {})
   const pathOf = (url: string) => url.slice(url.indexOf('/app/') + '/app'.length)
   return { invitation: pathOf(invitation.url), passwordReset: pathOf(reset.url) }
+}
+
+/** Others that are deployed, on the same machine, so that the overview has something to compare. */
+async function addApplications(world: PagesWorld, create: Create, repository: string): Promise<void> {
+  const { body: server } = await world.api('GET', '/servers/1')
+  const { body: environments } = await world.api('GET', '/projects/1/environments')
+  const staging = environments.find(({ name }: { name: string }) => name === 'Staging').id
+  const { id: stagingServer } = await create<{ id: number }>(`/environments/${staging}/servers`, {
+    name: 'staging-1',
+    provider_code: 'local',
+    root_directory: server.root_directory,
+  })
+  const applications = [
+    { name: 'checkout', environment: 1, resource_id: 1, deploys: 3 },
+    { name: 'search', environment: 1, resource_id: 1, deploys: 1 },
+    { name: 'back office', environment: 1, resource_id: undefined, deploys: 0 },
+    { name: 'shop', environment: staging, resource_id: stagingServer, deploys: 2 },
+  ]
+  for (const { name, environment, resource_id, deploys } of applications) {
+    const application = await create<{ id: number }>(`/environments/${environment}/applications`, {
+      name,
+      repository,
+      default_branch: 'main',
+      linked_resources: resource_id === undefined ? [] : [{ resource_type: 'server', resource_id }],
+    })
+    if (deploys === 0) continue
+    const pipeline = await create<{ id: number }>(`/pipelines/application/${application.id}`, {
+      name: `Deploy ${name}`,
+      operation: 'deploy',
+    })
+    for (let run = 0; run < deploys; run++)
+      await ended(world, (await create<{ id: number }>(`/pipelines/${pipeline.id}/actions`, {})).id)
+  }
 }
 
 async function openReceiver(closer: Closer): Promise<string> {
