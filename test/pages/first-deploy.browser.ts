@@ -10,7 +10,7 @@ import { makeRepository } from '#test/support/repository.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { nameOf } from '#web/resources/applications/application-input.ts'
 import { openBrowser } from './browser.ts'
-import { tabTo } from './keyboard.ts'
+import { focusMovesTo, tabTo } from './keyboard.ts'
 import { looksRight } from './looks.ts'
 import { openPage, signIn } from './world.ts'
 
@@ -176,15 +176,15 @@ it('by keyboard alone, a new user deploys a first application', async (t) => {
   await press('Overview')
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
   await press(/^Applications/)
+  await page.getByRole('heading', { name: 'Applications', exact: true }).waitFor()
   const application = nameOf(repository.address)
   await page.getByRole('link', { name: application, exact: true }).waitFor()
   await press(application)
   await page.getByRole('heading', { name: application, exact: true }).waitFor()
-  await press(/^Deploy/)
-  await page.getByRole('button', { name: /^Run/ }).first().waitFor()
-  await press(/^Run/)
-  await page.getByRole('dialog').waitFor()
-  await press(/^Run/)
+  await page.getByRole('button', { name: 'Deploy', exact: true }).waitFor()
+  await press('Deploy')
+  await focusMovesTo(page, /^Branch/)
+  await press('Deploy')
   await page.getByText('All targets completed.').waitFor()
   assert.equal(await readFile(join(root, 'shop/current/index.html'), 'utf8'), 'First version')
   assert.deepEqual(errors, [])

@@ -1,6 +1,6 @@
 import '#web/base/ui/more-styles.ts'
 import { Select, type SelectProps } from '@mantine/core'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import classes from './scope-switcher.module.css'
 
 const ALL = 'all'
@@ -29,16 +29,18 @@ type ScopeSelectProps = Pick<
 export default function ScopeSelect(props: ScopeSelectProps) {
   const { isFocused, isOpen, typed, value, select, all, options, ...rest } = props
   const [search, setSearch] = useState(options.find(({ id }) => id === value)?.name ?? all)
-  // After the list has set it to the name of what is selected.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was typed before
+  const input = useRef<HTMLInputElement>(null)
+  // Once: the list opens as by a click, so that arrow keys start at what is selected, and has set the text to its name.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what happened before
   useEffect(() => {
+    if (isOpen) input.current?.click()
     if (typed !== '' && options.length >= SEARCHED_FROM) setSearch(typed)
   }, [])
   return (
     <Select
       {...rest}
+      ref={input}
       autoFocus={isFocused}
-      defaultDropdownOpened={isOpen}
       classNames={{ input: classes.input!, option: classes.option! }}
       value={value === undefined ? ALL : String(value)}
       onChange={(chosen) => select(Number(chosen) || undefined)}
