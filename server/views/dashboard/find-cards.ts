@@ -53,8 +53,10 @@ export async function findCardPipelines(db: Database, ids: readonly number[]) {
 
 const MAX_RUNS = 10
 
-type RunRow = Pick<CardRun, 'id' | 'kind' | 'pipeline' | 'started_at' | 'completed_at' | 'created_at'> & {
+type RunRow = Pick<CardRun, 'id' | 'kind' | 'started_at' | 'completed_at' | 'created_at'> & {
   applicationId: number
+  pipelineId: number
+  pipelineName: string
   status: Status
   reason: ReasonCode
 }
@@ -75,7 +77,7 @@ export async function findCardRuns(db: Database, ids: readonly number[]): Promis
     )
     select a.id, p.application_id as "applicationId", a.status, a.status_reason_code as reason,
       coalesce(case when a.type = 'deploy' then a.deployment ->> 'type' end, a.type) as kind,
-      json_build_object('id', p.id, 'name', p.name) as pipeline, a.started_at, a.completed_at, a.created_at
+      p.id as "pipelineId", p.name as "pipelineName", a.started_at, a.completed_at, a.created_at
     from actions a join pipelines p on p.id = a.pipeline_id
     where a.id = any(array(select id from heads where place <= ${MAX_RUNS}::bigint or "isNewest" or "isRunning"))
     order by a.id desc`.execute(db)

@@ -18,9 +18,11 @@ export function newestRuns(
   const columns = ['pipeline_id', 'status'] as const
   const ofEnvironment = newestInPartition(['environment_id'], { ids: ANY_ID, limit, columns })
   const ofPipeline = newestInPartition(['pipeline_id', 'status'], { ids: ANY_ID, limit: 1 })
-  const isPipeline = sql`p.environment_id = any(${environmentIds}::bigint[]) and p.deleted_at is null and ${condition}`
   return sql`(
-    with recent as materialized (
+    with considered as materialized (
+      select p.id from pipelines p
+      where p.environment_id = any(${environmentIds}::bigint[]) and p.deleted_at is null and ${condition}
+    ), recent as materialized (
       select a.pipeline_id, max(a.id) as newest, max(a.id) filter (where a.status in ('completed', 'failed')) as ended,
         max(a.id) filter (where a.status = 'failed') as failed
       from unnest(${environmentIds}::bigint[]) as partition (environment_id), lateral ${ofEnvironment} as a
@@ -29,15 +31,15 @@ export function newestRuns(
       select partition.pipeline_id, max(newest.id) as newest,
         max(newest.id) filter (where partition.status = 'failed') as failed
       from (
-        select p.id as pipeline_id, s.status from pipelines p, unnest(array['completed', 'failed']) as s (status)
-        where ${isPipeline} and p.id not in (select pipeline_id from recent where ended is not null)
+        select p.id as pipeline_id, s.status from considered p, unnest(array['completed', 'failed']) as s (status)
+        where p.id not in (select pipeline_id from recent where ended is not null)
       ) as partition, lateral ${ofPipeline} as newest
       group by partition.pipeline_id
     )
     select pipeline_id, max(newest) as newest, case when max(failed) = max(ended) then max(failed) end as failed
     from (
       select pipeline_id, newest, ended, failed from recent
-      where pipeline_id in (select p.id from pipelines p where ${isPipeline})
+      where pipeline_id in (select id from considered)
       union all select pipeline_id, newest, newest, failed from older
     ) as known
     group by pipeline_id)`

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { int8s } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isFailingHook, isRecentFailure } from './find-attention.ts'
 import { newestRuns } from './newest-runs.ts'
@@ -11,12 +12,12 @@ export function sortByStanding<Application extends { id: number; name: string }>
   applications: readonly Application[],
   standings: ReadonlyMap<number, Standing>,
 ): Application[] {
-  const of = (id: number) => standings.get(id) ?? { needsAttention: false, newestRun: null }
   return applications.toSorted((one, other) => {
-    const [a, b] = [of(one.id), of(other.id)]
+    const a = standings.get(one.id)
+    const b = standings.get(other.id)
     return (
-      Number(b.needsAttention) - Number(a.needsAttention) ||
-      (b.newestRun ?? 0) - (a.newestRun ?? 0) ||
+      Number(b?.needsAttention ?? false) - Number(a?.needsAttention ?? false) ||
+      (b?.newestRun ?? 0) - (a?.newestRun ?? 0) ||
       (one.name < other.name ? -1 : Number(one.name > other.name)) ||
       one.id - other.id
     )
@@ -55,6 +56,7 @@ export async function readStandings(
 
 type Ran = { id: number; newestRun: number; isFailing: boolean }
 
+/** A failed run is looked up by its id: asked whether it exists, PostgreSQL would read every ended run. */
 async function findRan(
   db: Database,
   environmentIds: readonly number[],
@@ -62,8 +64,8 @@ async function findRan(
 ): Promise<Ran[]> {
   const { rows } = await sql<Ran>`
     select p.application_id as id, max(run.newest) as "newestRun",
-      bool_or(exists (select from actions a where a.id = run.failed and ${isRecentFailure})) as "isFailing"
-    from ${newestRuns(environmentIds, sql`p.application_id = any(${applicationIds}::bigint[])`)} as run
+      coalesce(bool_or((select ${isRecentFailure} from actions a where a.id = run.failed)), false) as "isFailing"
+    from ${newestRuns(environmentIds, sql`p.application_id = any(${int8s(applicationIds)}::bigint[])`)} as run
     join pipelines p on p.id = run.pipeline_id
     group by p.application_id`.execute(db)
   return rows
@@ -79,18 +81,19 @@ async function findTroubled(
   withHooks: readonly number[],
 ): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ id: number }>`
+    with viewed as materialized (select ${int8s(ids)}::bigint[] as ids)
     select live.application_id as id from live_releases live
     join application_servers link using (application_id, server_id)
-    where live.application_id = any(${ids}::bigint[])
+    where live.application_id = any((select ids from viewed)::bigint[])
     group by live.application_id having min(${SERVED}) <> max(${SERVED})
     union all
     select unknown.application_id from unknown_live_releases unknown
     join application_servers link using (application_id, server_id)
-    where unknown.application_id = any(${ids}::bigint[])
+    where unknown.application_id = any((select ids from viewed)::bigint[])
     union all
     select p.application_id from hooks h left join hook_health health on health.hook_id = h.id
     join pipelines p on p.id = h.pipeline_id
-    where p.application_id = any(${withHooks}::bigint[]) and p.deleted_at is null and ${isFailingHook}`.execute(
+    where p.application_id = any(${int8s(withHooks)}::bigint[]) and p.deleted_at is null and ${isFailingHook}`.execute(
     db,
   )
   return new Set(rows.map(({ id }) => id))

@@ -9,7 +9,7 @@ import type { Database } from '#platform/database/connect.ts'
 import type { Page } from '#platform/http/pagination.ts'
 import { findCardPipelines, findCardRuns, findCardServers } from './find-cards.ts'
 import { readStandings, type Standing, sortByStanding } from './order-applications.ts'
-import { type CardServer, summarizeServers } from './present-card.ts'
+import { summarizeServers } from './present-card.ts'
 import type { ApplicationCard, CardRun } from './schemas.ts'
 
 type Application = { id: number; name: string; environmentId: number }
@@ -30,7 +30,8 @@ export function createCardReader({ db, tree }: { db: Database; tree: Tree }) {
     const groups = sortEnvironments(visible.map((id) => environments.get(id)!)).map((environment) => ({
       environment,
       applications: (byEnvironment.get(environment.id) ?? []).filter(
-        ({ id, name }) => (filters.resource_id?.includes(id) ?? true) && matches(q, environment, name),
+        ({ id, name }) =>
+          (filters.resource_id?.includes(id) ?? true) && (q === '' || matches(q, environment, name)),
       ),
     }))
     const standings = await readPageStandings(groups.map((group) => group.applications))
@@ -74,35 +75,32 @@ export function createCardReader({ db, tree }: { db: Database; tree: Tree }) {
       const ids = some.map(({ id }) => id)
       const seen = some.filter((one) => visibility.sees(one.environmentId)).map(({ id }) => id)
       const [servers, pipelines, runs] = await Promise.all([
-        findCardServers(db, ids),
-        findCardPipelines(db, ids),
-        findCardRuns(db, seen),
+        findCardServers(db, ids).then(byApplication),
+        findCardPipelines(db, ids).then(byApplication),
+        findCardRuns(db, seen).then(byApplication),
       ])
       const named = new Set([...idsWhere('pipeline:view', some), ...seen])
       return some.map(({ id, name, environmentId }) => {
         const { project, ...environment } = environments.get(environmentId)!
         const { organization } = project
-        const ofCard = pipelines.filter((pipeline) => pipeline.applicationId === id)
-        const shownRuns = runs
-          .filter((run) => run.applicationId === id)
-          .map(({ applicationId: _, status, reason, ...run }) => ({
+        const shownRuns = (runs.get(id) ?? []).map(
+          ({ applicationId: _, status, reason, pipelineId, pipelineName, ...run }) => ({
             ...run,
             ...presentStatus(status, reason),
-          }))
-        const deploying = ofCard.filter(({ operation }) => operation === 'deploy')
+            pipeline: { id: pipelineId, name: pipelineName },
+          }),
+        )
+        const deploying = (pipelines.get(id) ?? []).filter(({ operation }) => operation === 'deploy')
         return {
           id,
           name,
           environment: { id: environment.id, name: environment.name, type: environment.type },
           project: { id: project.id, name: project.name },
           organization: { id: organization.id, name: organization.name },
-          ...summarizeServers(
-            servers.filter((server: CardServer) => server.applicationId === id),
-            {
-              isChecked: deploying.some(({ isChecked }) => isChecked),
-              seesRuns: visibility.sees(environmentId),
-            },
-          ),
+          ...summarizeServers(servers.get(id) ?? [], {
+            isChecked: deploying.some(({ isChecked }) => isChecked),
+            seesRuns: visibility.sees(environmentId),
+          }),
           needs_attention: standings.get(id)!.needsAttention,
           deploy_pipeline: named.has(id) ? newestDeploying(deploying, shownRuns) : null,
           runs: shownRuns.slice(0, MAX_RUNS),
@@ -114,6 +112,10 @@ export function createCardReader({ db, tree }: { db: Database; tree: Tree }) {
 }
 
 const MAX_RUNS = 10
+
+function byApplication<Row extends { applicationId: number }>(rows: readonly Row[]): Map<number, Row[]> {
+  return Map.groupBy(rows, (row) => row.applicationId)
+}
 
 /** The one with the newest run, else the oldest. */
 function newestDeploying(deploying: readonly { id: number; name: string }[], runs: readonly CardRun[]) {
