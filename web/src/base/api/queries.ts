@@ -33,7 +33,7 @@ export const queryKeys = {
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),
   action: (id: Id) => ['action', String(id)],
-  actionChanges: (id: Id) => ['action-changes', String(id)],
+  actionChanges: (id: Id, status: string) => ['action-changes', String(id), status],
   actionHookRequests: (id: Id) => ['action-hook-requests', String(id)],
   actionNotifications: (id: Id) => ['action-hook-requests', String(id), 'notifications'],
   organizations: ['organizations'],

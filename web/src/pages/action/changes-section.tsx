@@ -10,10 +10,12 @@ import { changesSummary, comparisonTitle, omitted } from './changes.ts'
 const REFETCH_INTERVAL_MS = 4_000
 
 export function ChangesSection({ action }: { action: Action }) {
-  const { id, type } = action
-  const { data } = useGet(queryKeys.actionChanges(id), '/actions/{action_id}/changes', {
+  const { id, type, status } = action
+  // Known at the latest when it ends.
+  const { data } = useGet(queryKeys.actionChanges(id, status), '/actions/{action_id}/changes', {
     params: { path: { action_id: id } },
     enabled: type === 'deploy',
+    placeholderData: (before) => before,
     refetchInterval: ({ state }) => (state.data?.state === 'pending' ? REFETCH_INTERVAL_MS : false),
   })
   if (!data || data.reason === 'not_a_deploy') return null
