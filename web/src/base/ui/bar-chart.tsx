@@ -24,10 +24,11 @@ type BarChartProps = {
 /** A bar per day, or per hour. */
 export function BarChart(props: BarChartProps) {
   const { caption, max, maxLabel, series, dates, unit = 'Day', label = formatDay, format } = props
+  const isEmpty = series.every(({ values }) => values.every((value) => !value))
   return (
     <figure className={classes.chart}>
       <div aria-hidden="true">
-        <div className={`dimmed ${classes.max}`}>{maxLabel}</div>
+        <div className={`dimmed ${classes.max}`}>{isEmpty ? 'None in this time' : maxLabel}</div>
         <svg
           className={classes.bars}
           viewBox={`0 0 ${Math.max(1, dates.length)} ${HEIGHT}`}
