@@ -1364,6 +1364,26 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/hooks/outgoing/{hook_id}/hours': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Count the deliveries of a hook by hour
+     * @description The last 24 hours of UTC, the current one last, by the first attempt of each delivery. Superseded deliveries are not counted. Of a hook with more than 20,000 attempts, only the newest hours.
+     */
+    get: operations['listDeliveryHours']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/actions/{id}/hook-requests': {
     parameters: {
       query?: never
@@ -4770,6 +4790,19 @@ export interface components {
       response_body_encoding: 'utf-8' | 'base64'
       /** @description Whether the request was about a sample action, because no action matches the hook yet. Its id is 0. */
       sample_action: boolean
+    }
+    DeliveryHour: {
+      /**
+       * Format: date-time
+       * @description When the hour began.
+       */
+      hour: string
+      /** @description Deliveries that the first attempt delivered. */
+      delivered: number
+      /** @description Deliveries that took several attempts, or are waiting for the next one. */
+      retried: number
+      /** @description Deliveries that were not delivered, and are not tried again. */
+      failed: number
     }
     ActionNotification: {
       /**
@@ -11484,6 +11517,38 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['HookRequestRecord'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listDeliveryHours: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the outgoing hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['DeliveryHour'][]
         }
       }
       400: components['responses']['Malformed']

@@ -407,6 +407,7 @@ async function recordResults(): Promise<void> {
   await by('listNames', { query: { q: 'shop' } })
   await by('listCalls', { ...hooks.one, query: { per_page: 1 } })
   await by('listDeliveries', { ...hooks.other, query: { per_page: 1 } })
+  await by('listDeliveryHours', hooks.other)
   const delivery = delivered.at(-1)
   await by('readHookRequest', { path: { id: delivery.id } })
   await by('listHookRequestsOfAction', { path: { id: runs.deployId } })

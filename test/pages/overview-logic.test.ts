@@ -15,8 +15,6 @@ import { groupByServer } from '#web/pages/applications/server-releases.ts'
 import { layOutChain } from '#web/pages/environments/chain.ts'
 import { toMatrix } from '#web/pages/environments/matrix.ts'
 import { toSlots } from '#web/pages/environments/slots.ts'
-import type { Delivery } from '#web/pages/hooks/outgoing/deliveries.ts'
-import { deliveriesPerHour } from '#web/pages/hooks/outgoing/deliveries-per-hour.ts'
 import { applyMoves, groupByEnvironment } from '#web/pages/overview/cards.ts'
 import { toStepDurations } from '#web/pages/pipelines/step-durations.ts'
 import { driftText, nothingLiveText, onServers } from '#web/resources/applications/live-text.ts'
@@ -349,34 +347,6 @@ describe('pictures', () => {
         ['bbb', 'skipped', [], 6],
         ['ddd', 'earlier', [], 4],
       ],
-    )
-  })
-
-  it('count deliveries by hour: delivered, retried, failed; without hours that are incomplete', () => {
-    const at = (time: string, state: Delivery['state'], attempts = 1) =>
-      ({ createdAt: `2026-11-18T${time}:00.000Z`, state, attempts }) as Delivery
-    const deliveries = [
-      at('10:05', 'delivered'),
-      at('10:04', 'delivered', 3),
-      at('10:03', 'retrying', 2),
-      at('09:59', 'failed', 5),
-      at('09:00', 'superseded'),
-      at('08:30', 'delivered'),
-    ]
-    const now = Date.parse('2026-11-18T10:30:00.000Z')
-    const whole = deliveriesPerHour(deliveries, false, now)
-    assert.equal(whole.length, 24)
-    assert.deepEqual(
-      whole.slice(-3).map(({ hour, ...counts }) => [hour.slice(11, 13), ...Object.values(counts)]),
-      [
-        ['08', 1, 0, 0],
-        ['09', 0, 0, 1],
-        ['10', 1, 2, 0],
-      ],
-    )
-    assert.deepEqual(
-      deliveriesPerHour(deliveries, true, now).map(({ hour }) => hour.slice(11, 13)),
-      ['09', '10'],
     )
   })
 })

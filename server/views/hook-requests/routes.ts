@@ -6,9 +6,10 @@ import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { pageQuery, readRequestedPage } from '#platform/http/pagination.ts'
 import * as t from '#platform/http/schemas.ts'
+import { readDeliveryHours } from './delivery-hours.ts'
 import { type HookTestRoute, hookTestRoute } from './hook-test-route.ts'
 import { listHookRequests, type RequestsOf, readHookRequest } from './read-hook-requests.ts'
-import { hookRequestDetailSchema, hookRequestRecordSchema } from './schemas.ts'
+import { deliveryHourSchema, hookRequestDetailSchema, hookRequestRecordSchema } from './schemas.ts'
 
 export type HookRequestRoutes = HookTestRoute & { baseUrl: () => string }
 
@@ -33,6 +34,18 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
       (request, reply) => sendPage(request, reply, { hook_id: request.params.hook_id }),
     )
   }
+
+  app.get(
+    '/hooks/outgoing/:hook_id/hours',
+    operation(permissions('outgoing hook', 'hook_id', 'hook:view'), 'listDeliveryHours', {
+      summary: 'Count the deliveries of a hook by hour',
+      description:
+        'The last 24 hours of UTC, the current one last, by the first attempt of each delivery. Superseded deliveries are not counted. Of a hook with more than 20,000 attempts, only the newest hours.',
+      params: t.Exactly({ hook_id: t.Uuid }),
+      response: { 200: t.List(t.ref(deliveryHourSchema)), ...t.errorResponses(401, 404, 422) },
+    }),
+    (request) => readDeliveryHours(db, request.params.hook_id, Date.now()),
+  )
 
   app.get(
     '/actions/:id/hook-requests',

@@ -68,7 +68,20 @@ export const hookTestSchema = t.namedObject('HookTest', {
   ),
 })
 
+export const deliveryHourSchema = t.namedObject('DeliveryHour', {
+  hour: t.Time('When the hour began.'),
+  delivered: t.Count('Deliveries that the first attempt delivered.'),
+  retried: t.Count('Deliveries that took several attempts, or are waiting for the next one.'),
+  failed: t.Count('Deliveries that were not delivered, and are not tried again.'),
+})
+export type DeliveryHour = t.Static<typeof deliveryHourSchema>
+
 export type HookRequestRecord = t.Static<typeof hookRequestRecordSchema>
 export type HookRequestDetail = t.Static<typeof hookRequestDetailSchema>
 
-export const hookRequestSchemas = [hookRequestRecordSchema, hookRequestDetailSchema, hookTestSchema]
+export const hookRequestSchemas = [
+  hookRequestRecordSchema,
+  hookRequestDetailSchema,
+  hookTestSchema,
+  deliveryHourSchema,
+]

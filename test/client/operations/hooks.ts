@@ -61,6 +61,7 @@ export async function driveHooks(
   await receiver.until(2)
   assert.equal(receiver.arrivals[1]!.json.status, 'completed')
   await admin.get('/hooks/outgoing/{hook_id}/requests', outgoingHook)
+  await admin.get('/hooks/outgoing/{hook_id}/hours', outgoingHook)
   await admin.get('/actions/{id}/hook-requests', at({ id: action_id! }))
   await admin.post('/hooks/outgoing/{hook_id}/redeliver', {
     ...outgoingHook,

@@ -1,15 +1,17 @@
 import { Paper } from '@mantine/core'
+import { queryKeys, useGet } from '#web/base/api/queries.ts'
 import { BarChart } from '#web/base/ui/bar-chart.tsx'
 import { formatClock } from '#web/base/ui/format.ts'
-import type { Delivery } from './deliveries.ts'
-import { deliveriesPerHour } from './deliveries-per-hour.ts'
 
-/** `isCut`: there are older deliveries than these. */
-type DeliveriesChartProps = { deliveries: Delivery[]; isCut: boolean }
+const REFETCH_INTERVAL_MS = 15_000
 
-/** Nothing where no hour is complete. */
-export function DeliveriesChart({ deliveries, isCut }: DeliveriesChartProps) {
-  const hours = deliveriesPerHour(deliveries, isCut, Date.now())
+/** The last day, hour by hour. */
+export function DeliveriesChart({ hookId }: { hookId: string }) {
+  const { data: hours = [] } = useGet(
+    [...queryKeys.hookRequests(hookId), 'hours'],
+    '/hooks/outgoing/{hook_id}/hours',
+    { params: { path: { hook_id: hookId } }, refetchInterval: REFETCH_INTERVAL_MS },
+  )
   const max = Math.max(...hours.map(({ delivered, retried, failed }) => delivered + retried + failed))
   if (max <= 0) return null
   return (

@@ -60,7 +60,7 @@ export function DeliveriesSection({ hook, scope }: DeliveriesSectionProps) {
                       Redeliver failed…
                     </GuardedButton>
                   </Group>
-                  {page === 1 && <DeliveriesChart deliveries={deliveries} isCut={hasNext} />}
+                  {page === 1 && <DeliveriesChart hookId={hook.id} />}
                   <DataTable
                     aria-label="Deliveries"
                     columns={['Event', 'State', 'Run', 'Attempts', 'Response', 'Last attempt']}

@@ -1,0 +1,99 @@
+// How the deliveries of a hook went, hour by hour.
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { type Insertable, sql } from 'kysely'
+import type { Tables } from '#platform/database/tables.ts'
+import { uuidAt } from '#platform/database/uuid-at.ts'
+import { openTestApp } from '#test/support/harness.ts'
+import { createAction, createHook, createHookRequest, createTestTree } from '#test/support/world.ts'
+
+const HOUR_MS = 3_600_000
+
+const { db, request } = await openTestApp({ after })
+const tree = await createTestTree(db)
+/** The current hour, so that no test is right only within one. */
+const hourAgo = (hours: number) => new Date(Date.now() - hours * HOUR_MS)
+
+async function attempt(
+  hookId: string,
+  hours: number,
+  more: Partial<Insertable<Tables['hook_requests']>> = {},
+): Promise<string> {
+  const at = hourAgo(hours)
+  const id = uuidAt(at.getTime()).slice(0, 24) + randomUUID().slice(24)
+  return createHookRequest(db, hookId, 'outgoing', { id, created_at: at.toISOString(), ...more })
+}
+
+async function hoursOf(hookId: string): Promise<Record<string, unknown>[]> {
+  const { status, body, text } = await request('GET', `/hooks/outgoing/${hookId}/hours`, {
+    token: tree.owner.token,
+  })
+  assert.equal(status, 200, text)
+  return body
+}
+
+const countsOf = ({ delivered, retried, failed }: Record<string, unknown>) => [delivered, retried, failed]
+
+test('deliveries are counted in the hour of their first attempt: delivered, retried, failed', async () => {
+  const [hook, other] = [await createHook(db, tree, 'outgoing'), await createHook(db, tree, 'outgoing')]
+  await attempt(hook, 0)
+  const retried = await attempt(hook, 1, { outcome: 'refused' })
+  await attempt(hook, 0, { retry_of: retried, attempt: 2 })
+  await attempt(hook, 1, { outcome: 'timed_out' })
+  await attempt(hook, 1, { outcome: 'superseded' })
+  const old = await attempt(hook, 25, { outcome: 'refused' })
+  await attempt(hook, 0, { retry_of: old, attempt: 2 })
+  await attempt(other, 0)
+  const hours = await hoursOf(hook)
+  assert.equal(hours.length, 24)
+  assert.deepEqual(hours.slice(-3).map(countsOf), [
+    [0, 0, 0],
+    [0, 1, 1],
+    [1, 0, 0],
+  ])
+  assert.equal(hours.at(-1)!.hour, new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS).toISOString())
+})
+
+test('a delivery that is tried again counts as retried, until its hook is switched off', async () => {
+  const hook = await createHook(db, tree, 'outgoing')
+  const actionId = await createAction(db, tree)
+  const { id: event_id } = await db
+    .insertInto('events')
+    .values({ action_id: actionId, status: 'failed', status_reason_code: 'FAILED' })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  const next_attempt_at = new Date(Date.now() + HOUR_MS).toISOString()
+  const last_request_id = await attempt(hook, 0, { outcome: 'refused', event_id, next_attempt_at })
+  await db
+    .insertInto('deliveries')
+    .values({ hook_id: hook, event_id, action_id: actionId, is_final: true, last_request_id })
+    .execute()
+  assert.deepEqual(countsOf((await hoursOf(hook)).at(-1)!), [0, 1, 0])
+  await db.updateTable('hooks').set({ active: false }).where('id', '=', hook).execute()
+  assert.deepEqual(countsOf((await hoursOf(hook)).at(-1)!), [0, 0, 1])
+})
+
+test('of a hook with very many attempts, only hours of which all are counted are shown', async () => {
+  const hook = await createHook(db, tree, 'outgoing')
+  await attempt(hook, 3)
+  await attempt(hook, 2)
+  await sql`
+    insert into hook_requests (id, hook_id, type, url, method, outcome, created_at)
+    select overlay(${uuidAt(hourAgo(1).getTime())} placing lpad(to_hex(n), 12, '0') from 25)::uuid, ${hook}, 'outgoing',
+      'https://example.com/', 'POST', 'delivered', ${hourAgo(1).toISOString()} from generate_series(1, 20000) as n`.execute(
+    db,
+  )
+  const hours = await hoursOf(hook)
+  assert.deepEqual(hours.map(countsOf), [
+    [20_000, 0, 0],
+    [0, 0, 0],
+  ])
+})
+
+test('an incoming hook, or one that is not there, has none: 404', async () => {
+  for (const id of [await createHook(db, tree, 'incoming'), randomUUID()]) {
+    const { status } = await request('GET', `/hooks/outgoing/${id}/hours`, { token: tree.owner.token })
+    assert.equal(status, 404)
+  }
+})
