@@ -1,6 +1,7 @@
 // What a process with a worker does: jobs, deliveries, and the heartbeat by which others know it. Only this file knows
 // which function handles which job.
 
+import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import { pruneTokens } from '#access/accounts/sessions.ts'
 import { pruneAuthorizations } from '#access/command-line-login/authorizations.ts'
@@ -8,8 +9,10 @@ import { pruneDeviceCodes } from '#access/command-line-login/device-codes.ts'
 import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
+import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
 import { countEndedRuns } from '#engine/counts/run-days.ts'
+import { startApproving } from '#engine/gates/approval-loop.ts'
 import { startReleasing } from '#engine/gates/release-loop.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
@@ -19,6 +22,7 @@ import { type Enqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { createScheduler } from '#engine/scheduling/schedule-new.ts'
 import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
 import { startSettling } from '#engine/settling/settle-loop.ts'
+import { allowRemote } from '#manage/applications/allow-remote.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import type { Metrics } from '#ops/metrics/metrics.ts'
@@ -182,6 +186,22 @@ export async function startWork(deps: WorkDeps) {
     onError: onError('gates'),
   })
   stops.push(() => releasing.stop())
+
+  const approving = startApproving({
+    db,
+    box,
+    repositories: createRepositories({
+      folder: join(config.home, 'repositories', 'mirrors'),
+      allowRemote: (remote, applicationId) => allowRemote(db, deps.guard, remote, applicationId),
+      maxBytes: config.maxSource,
+    }),
+    enqueueTargets: enqueue.targets,
+    onMoves: deps.metrics.onMoves,
+    everyMs: Math.min(config.pollMs, RELEASE_EVERY_MS),
+    isPaused: () => !mayWork(),
+    onError: onError('gates'),
+  })
+  stops.push(() => approving.stop())
 
   const started = resources.move()
   return {

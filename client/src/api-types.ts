@@ -948,6 +948,46 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/actions/{id}/approve': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Approve an action
+     * @description For what you saw, named by `subject`. Once enough people have approved, the run passes the gate. Returns 403 for people who started it or wrote what it ships, and 409 when it does not wait for approval, or what would ship has changed (`approval_outdated`). Personal access tokens need the scope `approve` by name.
+     */
+    post: operations['approveAction']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/actions/{id}/reject': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Reject an action
+     * @description One rejection ends the run, as `failed` with `FAILED_REJECTED`; of a run that has started, the targets that wait for approval. Otherwise like approving.
+     */
+    post: operations['rejectAction']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/actions/{action_id}/targets/{target_id}/steps/{order}/logs': {
     parameters: {
       query?: never
@@ -2156,46 +2196,6 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/applications/{id}/insights': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Read the insights of an application
-     * @description How often it was deployed, how long commits took to get there, how many deployments failed, and how long until that was over. Removed runs count, too. Definitions: docs/guides/insights.md.
-     */
-    get: operations['readApplicationInsights']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
-  '/environments/{id}/insights': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * Read the insights of an environment
-     * @description How often it was deployed, how long commits took to get there, how many deployments failed, and how long until that was over. Removed runs count, too. Definitions: docs/guides/insights.md.
-     */
-    get: operations['readEnvironmentInsights']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
   '/environments/{id}/freezes': {
     parameters: {
       query?: never
@@ -2684,26 +2684,6 @@ export interface paths {
     patch?: never
     trace?: never
   }
-  '/overview/applications': {
-    parameters: {
-      query?: never
-      header?: never
-      path?: never
-      cookie?: never
-    }
-    /**
-     * List the cards of applications
-     * @description One card per application that you can view: what is live, its health and its last runs; 24 per page. Ordered by environment (by organization, project and name); then those that need attention; then by the newest run. Runs are shown where you have `action:view`.
-     */
-    get: operations['listApplicationCards']
-    put?: never
-    post?: never
-    delete?: never
-    options?: never
-    head?: never
-    patch?: never
-    trace?: never
-  }
   '/hooks/{token}/trigger': {
     parameters: {
       query?: never
@@ -2818,6 +2798,7 @@ export interface components {
         | 'action:edit'
         | 'action:remove'
         | 'action:run'
+        | 'action:approve'
         | 'member:view'
         | 'member:add'
         | 'member:edit'
@@ -3108,6 +3089,62 @@ export interface components {
          */
         requests_days: number | null
       } | null
+      /** @description Who approves runs before they start. Null: nobody has to. */
+      approval: {
+        /**
+         * @description How many people approve.
+         * @default 1
+         */
+        required: number
+        /**
+         * @description Who may approve; each of them also needs `action:approve`. Null: everyone who has it.
+         * @default null
+         */
+        from: {
+          /** @description These users. */
+          user_ids?: number[]
+          /** @description Users with one of these custom roles there. */
+          role_ids?: number[]
+          /** @description Users with one of these built-in roles there. */
+          roles?: ('owner' | 'admin' | 'developer' | 'viewer')[]
+        } | null
+        /**
+         * @description Whoever started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
+         * @default true
+         */
+        not_the_starter: boolean
+        /**
+         * @description How long a run waits for approval.
+         * @default 10080
+         */
+        expires_after_minutes: number
+        /**
+         * @description The operations whose runs need approval. Null: all.
+         * @default null
+         */
+        operations:
+          | (
+              | 'deploy'
+              | 'configure'
+              | 'provision'
+              | 'start'
+              | 'stop'
+              | 'restart'
+              | 'reload'
+              | 'get_status'
+              | 'rotate_key'
+              | 'check_provisioned'
+              | 'remove'
+              | 'delete'
+              | 'custom'
+            )[]
+          | null
+        /**
+         * @description Whether rollbacks need approval in any case; otherwise only those that run other steps, commands or variables than the last run.
+         * @default false
+         */
+        rollbacks: boolean
+      } | null
       /** @description The limits that apply: its own, or the defaults of the installation. */
       effective_retention: {
         /**
@@ -3162,6 +3199,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -3173,11 +3211,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3230,6 +3271,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -3241,11 +3283,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /** @description The number of steps. */
@@ -3382,6 +3427,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -3393,11 +3439,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3609,6 +3658,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -3620,11 +3670,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -3793,6 +3846,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -3804,11 +3858,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -4009,6 +4066,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -4020,11 +4078,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -4058,6 +4119,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -4069,11 +4131,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -4109,6 +4174,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -4120,11 +4186,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -4165,6 +4234,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -4176,11 +4246,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
     }
@@ -5262,72 +5335,6 @@ export interface components {
       /** @description Newest first. */
       releases: components['schemas']['Release'][]
     }
-    InsightDay: {
-      /**
-       * Format: date
-       * @description The day, in UTC.
-       */
-      date: string
-      /** @description Deployments whose last activation was on this day. */
-      deployments: number
-      /** @description Rollbacks whose last activation was on this day. */
-      rollbacks: number
-      /** @description Runs that Gantry reverted on this day. */
-      reverts: number
-    }
-    Insights: {
-      /**
-       * Format: date
-       * @description The first day, in UTC.
-       */
-      from: string
-      /**
-       * Format: date
-       * @description The last day, in UTC.
-       */
-      to: string
-      /**
-       * Format: date-time
-       * @description Since when deployments are recorded: since the application was created, or since the oldest run that was still stored when Gantry began to record them. Of an environment: that of its application with the longest history.
-       */
-      history_since: string
-      /** @description Deploys, not rollbacks, that activated a new commit on at least one server; they count on the day of their last activation. */
-      deployments: {
-        /** @description How many there were. */
-        count: number
-        /** @description How many there were per day of the range, to four decimals. */
-        per_day: number
-      }
-      /** @description From the commit to the last activation of the deployment. A commit that is dated later took no time. */
-      lead_time_seconds: {
-        /** @description The median of the lead times, in seconds; null without samples. */
-        p50: number | null
-        /** @description Nine out of ten took at most this long, in seconds; null without samples. */
-        p90: number | null
-        /** @description Deployments whose commit has a date. */
-        samples: number
-      }
-      /** @description Deployments that ended with `FAILED_REVERTED`, `FAILED_REVERT` or `FAILED_UNHEALTHY`, that were reverted on a server, or that were rolled back before the next deployment. */
-      change_failure: {
-        /** @description How many there were. */
-        failed: number
-        /** @description Their share of all deployments, from 0 to 1, to four decimals; null without any. */
-        rate: number | null
-      }
-      /** @description From the first activation of a failed deployment until its revert, a rollback or the next healthy deployment was complete. */
-      restore_seconds: {
-        /** @description The median of the times to restore, in seconds; null without samples. */
-        p50: number | null
-        /** @description Nine out of ten took at most this long, in seconds; null without samples. */
-        p90: number | null
-        /** @description Failed deployments after which that happened. */
-        samples: number
-        /** @description Failed deployments after which that has not happened yet. */
-        open: number
-      }
-      /** @description Every day of the range, first to last. */
-      days: components['schemas']['InsightDay'][]
-    }
     HealthCheck: {
       /**
        * @description How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.
@@ -5585,7 +5592,7 @@ export interface components {
        * @description When a closed gate opens, or gives up, by itself; null when it does not.
        */
       until: string | null
-      /** @description What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. */
+      /** @description What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. Of an approval: `subject`, to be sent with a decision (null while `is_preparing`), how many are `required`, the `decisions`, what was `live` on each server, whether `you_may_approve`, or `why_not`. */
       details: {
         [key: string]: unknown
       }
@@ -6269,6 +6276,7 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
@@ -6280,11 +6288,14 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
         | 'FAILED_REVERT'
         | 'SKIPPED'
         | 'SKIPPED_UNCHANGED'
         | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
       /** @description `status_reason_code` in words, for display. */
       status_reason_human_readable: string
       /**
@@ -6444,10 +6455,10 @@ export interface components {
     }
     NeedsAttention: {
       /**
-       * @description `run_failed`: the newest finished run of the pipeline failed, within 30 days. `hook_failing`: deliveries of the outgoing hook fail, or Gantry disabled it for that. `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`. `worker_offline`: runs on the server wait, because no worker that can take them is online.
+       * @description `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`.
        * @enum {string}
        */
-      kind: 'run_failed' | 'hook_failing' | 'live_unknown' | 'worker_offline'
+      kind: 'live_unknown'
       /**
        * Format: date-time
        * @description Since when.
@@ -6455,104 +6466,6 @@ export interface components {
       since: string
       /** @description The reason, in words. */
       detail: string
-      /** @description The application; null when it is about none. */
-      application: {
-        /** @description The id of the application. */
-        id: number
-        /** @description The name of the application. */
-        name: string
-      } | null
-      /** @description The server; null when it is about none. */
-      server: {
-        /** @description The id of the server. */
-        id: number
-        /** @description The name of the server. */
-        name: string
-      } | null
-      /** @description The pipeline of the run or the hook; null for `live_unknown` and `worker_offline`. */
-      pipeline: {
-        /** @description The id of the pipeline. */
-        id: number
-        /** @description The name of the pipeline. */
-        name: string
-      } | null
-      /** @description The id of the run that failed, or of the oldest that waits; null for `hook_failing` and `live_unknown`. */
-      action_id: number | null
-      /** @description The outgoing hook; null unless `kind` is `hook_failing`. */
-      hook: {
-        /**
-         * Format: uuid
-         * @description The id of the hook.
-         */
-        id: string
-        /** @description The name of the hook. */
-        name: string
-      } | null
-      /** @description The id of the environment. */
-      environment_id: number
-    }
-    OverviewCommit: {
-      /** @description The full hash. */
-      hash: string
-      /** @description The commit message; null when unknown, and for callers without `action:view`. */
-      message: string | null
-      /** @description Its page at the provider; null when the provider has none, and for callers without `action:view`. */
-      url: string | null
-    }
-    RecentDeployment: {
-      /** @description The id of the action. */
-      action_id: number
-      /**
-       * @description What kind of deployment it is.
-       * @enum {string}
-       */
-      kind: 'deploy' | 'redeploy' | 'rollback'
-      /**
-       * @description The current state. `completed`, `failed` and `skipped` are final.
-       * @enum {string}
-       */
-      status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
-      /** @description `status` in words, for display. */
-      status_human_readable: string
-      /**
-       * @description Why it has that status.
-       * @enum {string}
-       */
-      status_reason_code:
-        | 'PENDING'
-        | 'QUEUED'
-        | 'WAITING_CONCURRENCY_PIPELINE'
-        | 'WAITING_CONCURRENCY_TARGET'
-        | 'WAITING_WORKER'
-        | 'WAITING_FREEZE'
-        | 'IN_PROGRESS'
-        | 'REVERTING'
-        | 'COMPLETED'
-        | 'FAILED'
-        | 'FAILED_TIMEOUT'
-        | 'FAILED_CANCELLED'
-        | 'FAILED_WORKER_LOST'
-        | 'FAILED_UNREACHABLE'
-        | 'FAILED_SOURCE'
-        | 'FAILED_UNHEALTHY'
-        | 'FAILED_REVERTED'
-        | 'FAILED_REVERT'
-        | 'SKIPPED'
-        | 'SKIPPED_UNCHANGED'
-        | 'SKIPPED_OUTDATED'
-      /** @description `status_reason_code` in words, for display. */
-      status_reason_human_readable: string
-      /**
-       * Format: date-time
-       * @description When it last switched a server.
-       */
-      activated_at: string
-      /** @description How many servers it has switched. */
-      servers: number
-      /** @description On how many of them Gantry reverted it. */
-      reverted_servers: number
-      /** @description The commit; null when unknown. */
-      commit: components['schemas']['OverviewCommit'] | null
       /** @description The application. */
       application: {
         /** @description The id of the application. */
@@ -6560,148 +6473,15 @@ export interface components {
         /** @description The name of the application. */
         name: string
       }
+      /** @description The server. */
+      server: {
+        /** @description The id of the server. */
+        id: number
+        /** @description The name of the server. */
+        name: string
+      }
       /** @description The id of the environment. */
       environment_id: number
-      /**
-       * Format: uri
-       * @description The page of the action in the dashboard.
-       */
-      url_web_permalink: string
-    }
-    CardRun: {
-      /** @description The id of the action. */
-      id: number
-      /**
-       * @description The current state. `completed`, `failed` and `skipped` are final.
-       * @enum {string}
-       */
-      status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
-      /** @description `status` in words, for display. */
-      status_human_readable: string
-      /**
-       * @description Why it has that status.
-       * @enum {string}
-       */
-      status_reason_code:
-        | 'PENDING'
-        | 'QUEUED'
-        | 'WAITING_CONCURRENCY_PIPELINE'
-        | 'WAITING_CONCURRENCY_TARGET'
-        | 'WAITING_WORKER'
-        | 'WAITING_FREEZE'
-        | 'IN_PROGRESS'
-        | 'REVERTING'
-        | 'COMPLETED'
-        | 'FAILED'
-        | 'FAILED_TIMEOUT'
-        | 'FAILED_CANCELLED'
-        | 'FAILED_WORKER_LOST'
-        | 'FAILED_UNREACHABLE'
-        | 'FAILED_SOURCE'
-        | 'FAILED_UNHEALTHY'
-        | 'FAILED_REVERTED'
-        | 'FAILED_REVERT'
-        | 'SKIPPED'
-        | 'SKIPPED_UNCHANGED'
-        | 'SKIPPED_OUTDATED'
-      /** @description `status_reason_code` in words, for display. */
-      status_reason_human_readable: string
-      /** @description `deploy`, `redeploy` or `rollback` for deploys; the type of other runs, such as `restart`. */
-      kind: string
-      /** @description The pipeline of the run. */
-      pipeline: {
-        /** @description The id of the pipeline. */
-        id: number
-        /** @description The name of the pipeline. */
-        name: string
-      }
-      /**
-       * Format: date-time
-       * @description When it started to run; null before.
-       */
-      started_at: string | null
-      /**
-       * Format: date-time
-       * @description When it ended, in whichever final status; null before.
-       */
-      completed_at: string | null
-      /**
-       * Format: date-time
-       * @description When it was created.
-       */
-      created_at: string
-    }
-    ApplicationCard: {
-      /** @description The id of the application. */
-      id: number
-      /** @description The name of the application. */
-      name: string
-      /** @description The environment of the application. */
-      environment: {
-        /** @description The id of the environment. */
-        id: number
-        /** @description The name of the environment. */
-        name: string
-        /** @description The stage: `development`, `staging` or `production`. */
-        type: string
-      }
-      /** @description The project of the application. */
-      project: {
-        /** @description The id of the project. */
-        id: number
-        /** @description The name of the project. */
-        name: string
-      }
-      /** @description The organization of the application. */
-      organization: {
-        /** @description The id of the organization. */
-        id: number
-        /** @description The name of the organization. */
-        name: string
-      }
-      /** @description Each commit that is live on a linked server; the one on most servers first. */
-      live: {
-        /** @description The commit; null when unknown. */
-        commit: components['schemas']['OverviewCommit'] | null
-        /**
-         * Format: date-time
-         * @description When the first of the servers switched to it.
-         */
-        since: string
-        /** @description How many servers serve it. */
-        servers: number
-        /** @description The id of the newest action that is live there; null for callers without `action:view`. */
-        action_id: number | null
-      }[]
-      /** @description The servers that are linked to the application. */
-      servers: {
-        /** @description How many there are. */
-        count: number
-        /** @description On how many of them the live release is unknown. */
-        unknown: number
-        /** @description On how many of them nothing is live. */
-        nothing: number
-      }
-      /** @description Whether its servers have different live commits, or the live release of one is unknown. */
-      drift: boolean
-      /**
-       * @description The last health check of what is live, the worst of all servers: `unhealthy`, `checking` while one runs or is due, or `healthy`. `unknown`: a health check is set, but none has run for what is live. `not_configured`: none is set.
-       * @enum {string}
-       */
-      health: 'healthy' | 'unhealthy' | 'checking' | 'unknown' | 'not_configured'
-      /** @description Whether the newest finished run of one of its pipelines failed within 30 days, an outgoing hook of one fails, or there is drift. */
-      needs_attention: boolean
-      /** @description The deploy pipeline with the newest run; without runs the oldest one; null without any. */
-      deploy_pipeline: {
-        /** @description The id of the pipeline. */
-        id: number
-        /** @description The name of the pipeline. */
-        name: string
-      } | null
-      /** @description The last ten runs of all its pipelines, newest first. */
-      runs: components['schemas']['CardRun'][]
-      /** @description Runs in progress, newest first; at most 10. */
-      running: components['schemas']['CardRun'][]
     }
     Overview: {
       /** @description How many runs there are of each kind: the lists below are shortened. */
@@ -6747,15 +6527,20 @@ export interface components {
       }[]
       /** @description The state of notifications. */
       deliveries: components['schemas']['OverviewDeliveries']
-      /** @description What to look at: pipelines that fail, outgoing hooks that fail, servers whose live release is unknown, and servers whose worker is offline while runs wait. */
+      /** @description What to look at, besides failed runs and deliveries. */
       needs_attention: {
         /** @description How many there are. */
         count: number
         /** @description Latest first; at most 20. */
         items: components['schemas']['NeedsAttention'][]
       }
-      /** @description Stored runs that switched a server, latest first; at most 20. */
-      recent_deployments: components['schemas']['RecentDeployment'][]
+      /** @description Runs that you may approve, and have not. */
+      waiting_for_you: {
+        /** @description How many there are; 101 means more than 100. */
+        count: number
+        /** @description Newest first; at most 20. */
+        items: components['schemas']['OverviewRun'][]
+      }
       /** @description The processes that run jobs. */
       workers: {
         /** @description Workers online in the entire installation. */
@@ -6952,8 +6737,8 @@ export interface components {
       id: number
       /** @description Its name, for you to recognize it by. */
       name: string
-      /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
-      scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
+      /** @description What the token may be used for; null: everything except `approve`, which has to be named. Each scope stands alone: `manage` includes none of the others. */
+      scopes: ('read' | 'run' | 'hooks' | 'manage' | 'approve')[] | null
       /** @description Restricts the token to these organizations; null: no restriction. */
       organization_ids: number[] | null
       /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
@@ -6979,8 +6764,8 @@ export interface components {
     CreatePersonalAccessTokenRequest: {
       /** @description A name to recognize it by. */
       name: string
-      /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
-      scopes?: ('read' | 'run' | 'hooks' | 'manage')[] | null
+      /** @description What the token may be used for; null: everything except `approve`, which has to be named. Each scope stands alone: `manage` includes none of the others. */
+      scopes?: ('read' | 'run' | 'hooks' | 'manage' | 'approve')[] | null
       /** @description Restricts the token to these organizations; null: no restriction. */
       organization_ids?: number[] | null
       /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
@@ -6996,8 +6781,8 @@ export interface components {
       id: number
       /** @description Its name, for you to recognize it by. */
       name: string
-      /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
-      scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
+      /** @description What the token may be used for; null: everything except `approve`, which has to be named. Each scope stands alone: `manage` includes none of the others. */
+      scopes: ('read' | 'run' | 'hooks' | 'manage' | 'approve')[] | null
       /** @description Restricts the token to these organizations; null: no restriction. */
       organization_ids: number[] | null
       /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
@@ -7044,8 +6829,8 @@ export interface components {
       id: number
       /** @description Its name, for you to recognize it by. */
       name: string
-      /** @description What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others. */
-      scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
+      /** @description What the token may be used for; null: everything except `approve`, which has to be named. Each scope stands alone: `manage` includes none of the others. */
+      scopes: ('read' | 'run' | 'hooks' | 'manage' | 'approve')[] | null
       /** @description Restricts the token to these organizations; null: no restriction. */
       organization_ids: number[] | null
       /** @description Restricts the token to these projects; null: no restriction. Each must belong to one of `organization_ids`, if given. */
@@ -7165,6 +6950,18 @@ export interface components {
       gate: 'checks' | 'freeze'
       /** @description Why, for the audit log. */
       reason: string
+    }
+    ApproveActionRequest: {
+      /** @description What you saw: `details.subject` of the gate. With another one, 409 `approval_outdated`. */
+      subject: string
+      /** @description For others, and the audit log. */
+      comment?: string | null
+    }
+    RejectActionRequest: {
+      /** @description What you saw: `details.subject` of the gate. With another one, 409 `approval_outdated`. */
+      subject: string
+      /** @description For others, and the audit log. */
+      comment?: string | null
     }
     CreateIncomingHookRequest: {
       /** @description The name of the hook. */
@@ -7392,6 +7189,10 @@ export interface components {
           | 'action.completed'
           | 'action.failed'
           | 'action.skipped'
+          | 'action.gate_changed'
+          | 'action.approval_requested'
+          | 'action.approved'
+          | 'action.rejected'
         )[]
         /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
         conditions?: components['schemas']['HookCondition'][]
@@ -7490,6 +7291,10 @@ export interface components {
           | 'action.completed'
           | 'action.failed'
           | 'action.skipped'
+          | 'action.gate_changed'
+          | 'action.approval_requested'
+          | 'action.approved'
+          | 'action.rejected'
         )[]
         /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
         conditions?: components['schemas']['HookCondition'][]
@@ -7672,6 +7477,62 @@ export interface components {
          */
         requests_days?: number | null
       } | null
+      /** @description Who approves runs before they start. Null: nobody has to. */
+      approval?: {
+        /**
+         * @description How many people approve.
+         * @default 1
+         */
+        required?: number
+        /**
+         * @description Who may approve; each of them also needs `action:approve`. Null: everyone who has it.
+         * @default null
+         */
+        from?: {
+          /** @description These users. */
+          user_ids?: number[]
+          /** @description Users with one of these custom roles there. */
+          role_ids?: number[]
+          /** @description Users with one of these built-in roles there. */
+          roles?: ('owner' | 'admin' | 'developer' | 'viewer')[]
+        } | null
+        /**
+         * @description Whoever started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
+         * @default true
+         */
+        not_the_starter?: boolean
+        /**
+         * @description How long a run waits for approval.
+         * @default 10080
+         */
+        expires_after_minutes?: number
+        /**
+         * @description The operations whose runs need approval. Null: all.
+         * @default null
+         */
+        operations?:
+          | (
+              | 'deploy'
+              | 'configure'
+              | 'provision'
+              | 'start'
+              | 'stop'
+              | 'restart'
+              | 'reload'
+              | 'get_status'
+              | 'rotate_key'
+              | 'check_provisioned'
+              | 'remove'
+              | 'delete'
+              | 'custom'
+            )[]
+          | null
+        /**
+         * @description Whether rollbacks need approval in any case; otherwise only those that run other steps, commands or variables than the last run.
+         * @default false
+         */
+        rollbacks?: boolean
+      } | null
     }
     ChangeEnvironmentRequest: {
       /** @description The name of the environment, unique in its project. */
@@ -7705,6 +7566,62 @@ export interface components {
          * @default null
          */
         requests_days?: number | null
+      } | null
+      /** @description Who approves runs before they start. Null: nobody has to. */
+      approval?: {
+        /**
+         * @description How many people approve.
+         * @default 1
+         */
+        required?: number
+        /**
+         * @description Who may approve; each of them also needs `action:approve`. Null: everyone who has it.
+         * @default null
+         */
+        from?: {
+          /** @description These users. */
+          user_ids?: number[]
+          /** @description Users with one of these custom roles there. */
+          role_ids?: number[]
+          /** @description Users with one of these built-in roles there. */
+          roles?: ('owner' | 'admin' | 'developer' | 'viewer')[]
+        } | null
+        /**
+         * @description Whoever started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
+         * @default true
+         */
+        not_the_starter?: boolean
+        /**
+         * @description How long a run waits for approval.
+         * @default 10080
+         */
+        expires_after_minutes?: number
+        /**
+         * @description The operations whose runs need approval. Null: all.
+         * @default null
+         */
+        operations?:
+          | (
+              | 'deploy'
+              | 'configure'
+              | 'provision'
+              | 'start'
+              | 'stop'
+              | 'restart'
+              | 'reload'
+              | 'get_status'
+              | 'rotate_key'
+              | 'check_provisioned'
+              | 'remove'
+              | 'delete'
+              | 'custom'
+            )[]
+          | null
+        /**
+         * @description Whether rollbacks need approval in any case; otherwise only those that run other steps, commands or variables than the last run.
+         * @default false
+         */
+        rollbacks?: boolean
       } | null
     }
     CreateCredentialRequest: {
@@ -8588,6 +8505,7 @@ export interface components {
         | 'action:edit'
         | 'action:remove'
         | 'action:run'
+        | 'action:approve'
         | 'member:view'
         | 'member:add'
         | 'member:edit'
@@ -8645,6 +8563,7 @@ export interface components {
         | 'action:edit'
         | 'action:remove'
         | 'action:run'
+        | 'action:approve'
         | 'member:view'
         | 'member:add'
         | 'member:edit'
@@ -10217,6 +10136,8 @@ export interface operations {
         'filter[operation]'?: string
         /** @description Any of checks, approval, freeze; comma-separated. */
         'filter[gate]'?: string
+        /** @description `true`: only runs that you may approve now, and have not; the newest 1,000. */
+        'filter[approvable]'?: string
         /** @description A branch, without `refs/heads/`: runs that were started for it. */
         'filter[branch]'?: string
         /** @description Any of hook, manual, retry, pipeline; comma-separated. */
@@ -10544,6 +10465,86 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': components['schemas']['OverrideGateRequest']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ActionGates']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  approveAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the action. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ApproveActionRequest']
+      }
+    }
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['ActionGates']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  rejectAction: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the action. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RejectActionRequest']
       }
     }
     responses: {
@@ -13757,80 +13758,6 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['ServerReleases'][]
-        }
-      }
-      400: components['responses']['Malformed']
-      401: components['responses']['Unauthenticated']
-      403: components['responses']['Forbidden']
-      404: components['responses']['NotFound']
-      406: components['responses']['NotAcceptable']
-      414: components['responses']['UriTooLong']
-      422: components['responses']['Invalid']
-      500: components['responses']['InternalError']
-      503: components['responses']['Unavailable']
-    }
-  }
-  readApplicationInsights: {
-    parameters: {
-      query?: {
-        /** @description The first day, in UTC, such as 2026-11-18. Without it: 30 days in all. */
-        from?: string
-        /** @description The last day, in UTC; at most 366 days in all. Without it: today. */
-        to?: string
-      }
-      header?: never
-      path: {
-        /** @description The id of the application. */
-        id: number
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Insights']
-        }
-      }
-      400: components['responses']['Malformed']
-      401: components['responses']['Unauthenticated']
-      403: components['responses']['Forbidden']
-      404: components['responses']['NotFound']
-      406: components['responses']['NotAcceptable']
-      414: components['responses']['UriTooLong']
-      422: components['responses']['Invalid']
-      500: components['responses']['InternalError']
-      503: components['responses']['Unavailable']
-    }
-  }
-  readEnvironmentInsights: {
-    parameters: {
-      query?: {
-        /** @description The first day, in UTC, such as 2026-11-18. Without it: 30 days in all. */
-        from?: string
-        /** @description The last day, in UTC; at most 366 days in all. Without it: today. */
-        to?: string
-      }
-      header?: never
-      path: {
-        /** @description The id of the environment. */
-        id: number
-      }
-      cookie?: never
-    }
-    requestBody?: never
-    responses: {
-      /** @description Success */
-      200: {
-        headers: {
-          [name: string]: unknown
-        }
-        content: {
-          'application/json': components['schemas']['Insights']
         }
       }
       400: components['responses']['Malformed']

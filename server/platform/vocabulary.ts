@@ -36,6 +36,7 @@ export const REASONS = {
   WAITING_CONCURRENCY_PIPELINE: 'Waiting: pipeline busy',
   WAITING_CONCURRENCY_TARGET: 'Waiting: server busy',
   WAITING_WORKER: 'Waiting: no worker can take it',
+  WAITING_APPROVAL: 'Waiting: approval',
   WAITING_FREEZE: 'Waiting: freeze',
   IN_PROGRESS: 'In progress',
   REVERTING: 'Reverting to the previous release',
@@ -47,11 +48,14 @@ export const REASONS = {
   FAILED_UNREACHABLE: 'Server unreachable',
   FAILED_SOURCE: 'Source not found',
   FAILED_UNHEALTHY: 'Health check failed',
+  FAILED_REJECTED: 'Rejected',
+  FAILED_EXPIRED: 'Approval expired',
   FAILED_REVERTED: 'Reverted to the previous release',
   FAILED_REVERT: 'Failed; revert failed',
   SKIPPED: 'Skipped',
   SKIPPED_UNCHANGED: 'Skipped: nothing relevant has changed',
   SKIPPED_OUTDATED: 'Skipped: a newer run of the branch has started',
+  SKIPPED_EXPIRED: 'Skipped: not approved in time',
 } as const
 
 export type ReasonCode = keyof typeof REASONS
@@ -65,8 +69,13 @@ export function reasonName(code: string): string {
 export const GATES = { checks: 'Checks', approval: 'Approval', freeze: 'Freeze' } as const
 export type Gate = keyof typeof GATES
 
+/** What can happen at a gate: events `action.<this>`. */
+export const GATE_EVENTS = ['gate_changed', 'approval_requested', 'approved', 'rejected'] as const
+export type GateEvent = (typeof GATE_EVENTS)[number]
+
 /** The gate that is closed for a run or a target with this reason. */
 export function gateOf(reason: ReasonCode): Gate | null {
+  if (reason === 'WAITING_APPROVAL') return 'approval'
   return reason === 'WAITING_FREEZE' ? 'freeze' : null
 }
 

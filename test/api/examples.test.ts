@@ -88,6 +88,7 @@ const runs = await recordCommands()
 await startGantry(t, { ...environment, GANTRY_ROLE: 'worker' })
 await recordResults()
 await recordStreams()
+await recordApprovals()
 await recordMembers()
 await recordDocuments()
 
@@ -452,6 +453,23 @@ async function recordResults(): Promise<void> {
       .filter((line: string) => /gantry_failing_hooks/.test(line))
       .join('\n'),
   )
+}
+
+async function recordApprovals(): Promise<void> {
+  const environment = { path: { id: shop.environmentId } }
+  await prepare('changeEnvironment', { ...environment, body: { approval: { not_the_starter: false } } })
+  for (const [decide, comment] of [
+    ['approveAction', 'Checked on staging'],
+    ['rejectAction', 'After the sale'],
+  ] as const) {
+    const { id } = await prepare('runPipeline', { path: { id: shop.restartId } })
+    const subject = await until('its subject is known', 60_000, async () => {
+      const { gates } = await prepare('readActionGates', { path: { id } })
+      return gates.find(({ gate }: { gate: string }) => gate === 'approval')?.details.subject
+    })
+    await by(decide, { path: { id }, body: { subject, comment } })
+  }
+  await prepare('changeEnvironment', { ...environment, body: { approval: null } })
 }
 
 /** One event of each stream: events have no form in OpenAPI. */

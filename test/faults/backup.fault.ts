@@ -302,6 +302,14 @@ const ROWS: Record<string, string> = {
     select gen_random_uuid(), (select min(id) from actions), id, '{"id": 1}', 'https://example.com', false from hooks limit 1`,
   freezes: `insert into freezes (organization_id, name, reason, starts_at, created_by)
     select o.id, 'Holidays', 'Closed', '2099-12-24', u.id from organizations o, users u limit 1`,
+  approval_terms: `insert into approval_terms (environment_id, terms, since, until)
+    select id, '{"required": 1}', '2020-01-01', '2020-01-02' from environments limit 1`,
+  approval_requests: `insert into approval_requests (action_id, environment_id, subject, author_emails)
+    select id, environment_id, 'x', '{a@example.com}' from actions order by id limit 1`,
+  approvals: `insert into approvals (action_id, user_id, decision, subject)
+    select (select min(id) from actions), id, 'approved', 'x' from users limit 1`,
+  started_settings: `insert into started_settings (pipeline_id, action_id, stamp)
+    select pipeline_id, id, 'x' from actions order by id limit 1`,
   frozen_environments: 'insert into frozen_environments select id, now(), true from environments limit 1',
   gate_overrides: `insert into gate_overrides (action_id, gate, reason, freeze_ids, user_id)
     select (select min(id) from actions), 'freeze', 'Hotfix', '{1,2}', id from users limit 1`,

@@ -66,6 +66,8 @@ export const EXCEPTED: Record<string, string> = {
   changeFreeze: 'The same.',
   removeFreeze: 'The same.',
   overrideGate: 'The same.',
+  approveAction: 'The same.',
+  rejectAction: 'The same.',
 }
 
 const performed = new WeakMap<Browser, Set<string>>()

@@ -4,7 +4,7 @@ import { printTable } from '../table.ts'
 import { ago } from '../times.ts'
 import { collect } from '../walk.ts'
 
-const SCOPES = ['read', 'run', 'hooks', 'manage'] as const
+const SCOPES = ['read', 'run', 'hooks', 'manage', 'approve'] as const
 type Scope = (typeof SCOPES)[number]
 const DEFAULT_DAYS = 90
 const MAX_DAYS = 3_650

@@ -62,6 +62,8 @@ function headline(action: Action): string {
   if (status_reason_code === 'FAILED_CANCELLED') return `#${id} was canceled${time && ` after ${time}`}`
   if (status_reason_code === 'SKIPPED_UNCHANGED')
     return `#${id} was skipped: no file that the paths of its hook match has changed since what is live`
+  if (status_reason_code === 'SKIPPED_EXPIRED') return `#${id} was skipped: it was not approved in time`
+  if (status_reason_code === 'FAILED_REJECTED') return `#${id} was rejected`
   if (status_reason_code === 'SKIPPED_OUTDATED')
     return `#${id} was skipped: a newer run of its branch has started, or continues instead`
   if (status === 'skipped')

@@ -14,7 +14,7 @@ const listOrNull = <Item>(items: object, description: string) =>
 const limits = {
   scopes: listOrNull<TokenScope>(
     { type: 'string', enum: [...TOKEN_SCOPES] },
-    'What the token may be used for; null: everything. Each scope stands alone: `manage` includes none of the others.',
+    'What the token may be used for; null: everything except `approve`, which has to be named. Each scope stands alone: `manage` includes none of the others.',
   ),
   organization_ids: listOrNull<number>(
     t.Id,

@@ -27,6 +27,8 @@ type Input = Static<typeof personalTokenInput>
 
 export async function createPersonalToken(trx: Transaction, caller: Caller, actor: Actor, input: Input) {
   if (!(await lockAccess(trx, caller))) return ENDED
+  // A token without scopes does not have it, and must not get it this way.
+  if (caller.token.kind === 'personal' && input.scopes?.includes('approve')) return LOG_IN_TO_APPROVE
   const problem = await checkInput(trx, caller, input)
   if (problem) return problem
   const { name, scopes = null, organization_ids = null, project_ids = null } = input
@@ -50,6 +52,10 @@ export async function issuePersonalToken(trx: Transaction, userId: number, actor
   return { ...row, name: values.name, token }
 }
 
+const LOG_IN_TO_APPROVE: HttpProblem = {
+  kind: 'forbidden',
+  reason: 'Log in to create a personal access token with the scope approve.',
+}
 const ENDED: HttpProblem = { kind: 'forbidden', reason: 'Your session or token was revoked.' }
 
 type Holder = { id: number; token: { id: number } }

@@ -17,11 +17,15 @@ export const VERBS = ['view', 'add', 'edit', 'remove', 'run'] as const
 
 export type Resource = (typeof RESOURCES)[number]
 type Verb = (typeof VERBS)[number]
-export type Permission = `${Resource}:${Verb}`
+/** Approving is about runs only. */
+export type Permission = `${Resource}:${Verb}` | 'action:approve'
 
-export const PERMISSIONS: readonly Permission[] = RESOURCES.flatMap((resource) =>
-  VERBS.map((verb): Permission => `${resource}:${verb}`),
-)
+const APPROVE = ['action:approve'] as const
+
+export const PERMISSIONS: readonly Permission[] = RESOURCES.flatMap((resource) => [
+  ...VERBS.map((verb): Permission => `${resource}:${verb}`),
+  ...(resource === 'action' ? APPROVE : []),
+])
 
 export const BUILT_IN_ROLES = ['owner', 'admin', 'developer', 'viewer'] as const
 export type BuiltInRole = (typeof BUILT_IN_ROLES)[number]

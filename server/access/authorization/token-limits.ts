@@ -3,7 +3,7 @@ import { can, type Grant, type Scope } from './permissions.ts'
 // What a personal access token is limited to: scopes say what it may be used for, organizations and projects where.
 // The token of a login has no limits. Pure.
 
-export const TOKEN_SCOPES = ['read', 'run', 'hooks', 'manage'] as const
+export const TOKEN_SCOPES = ['read', 'run', 'hooks', 'manage', 'approve'] as const
 export type TokenScope = (typeof TOKEN_SCOPES)[number]
 
 /** Null: not limited in that respect. */
@@ -23,6 +23,7 @@ export type TokenRequirement = TokenScope | 'any' | 'unlimited' | 'none'
 export function requirementOf(method: string, url: string, needs: readonly string[]): TokenRequirement {
   if (/^\/users(\/|$)/.test(url)) return 'none'
   if (method === 'GET' || method === 'HEAD') return 'read'
+  if (needs.includes('action:approve')) return 'approve'
   if (needs.some((need) => need === 'pipeline:run' || need === 'replay')) return 'run'
   return needs.some((need) => need.startsWith('hook:')) ? 'hooks' : 'manage'
 }
@@ -46,9 +47,12 @@ export function unmetRequirement(limits: TokenLimits, requirement: TokenRequirem
 const LIMITED =
   'This requires a personal access token without scopes and restrictions: log in, or use another one.'
 
-/** Each scope stands alone: none includes another. */
+/**
+ * Each scope stands alone: none includes another. A token without scopes has all of them but `approve`, which is given by
+ * name only.
+ */
 export function hasScope({ scopes }: Pick<TokenLimits, 'scopes'>, scope: TokenScope): boolean {
-  return scopes === null || scopes.includes(scope)
+  return scopes === null ? scope !== 'approve' : scopes.includes(scope)
 }
 
 /**

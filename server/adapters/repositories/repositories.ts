@@ -12,7 +12,10 @@ import { explainDisk } from './failures.ts'
 import { GitMissingError } from './git.ts'
 import { isMirrorOf, mirrorFor } from './mirror.ts'
 import { failed, type Resolved, type ResolveRequest, resolveSource } from './resolve.ts'
+import { listAuthors, listPins, pinCommit, removePins, shipsMore } from './shipped.ts'
 import { readSource } from './source.ts'
+
+type ShippedRequest = { applicationId: number; to: string; signal: AbortSignal }
 
 export type Repositories = ReturnType<typeof createRepositories>
 
@@ -70,6 +73,39 @@ export function createRepositories(options: {
     /** What is between two commits, in the mirror as it is. Contacts no remote. */
     compare({ applicationId, ...request }: CompareRequest & { applicationId: number }): Promise<Compared> {
       return compareCommits(mirrorFor(folder, applicationId).repository, request)
+    },
+
+    /** Keeps a resolved commit until `unpin`, whatever happens to its branch. */
+    async pin(request: { applicationId: number; actionId: number; hash: string; signal: AbortSignal }) {
+      const { applicationId, actionId, hash, signal } = request
+      return pinCommit({ ...mirrorFor(folder, applicationId), signal }, actionId, hash)
+    },
+
+    /** The runs that commits are kept for, in the mirror of this machine. */
+    pinned: ({ applicationId, signal }: { applicationId: number; signal: AbortSignal }) =>
+      listPins({ ...mirrorFor(folder, applicationId), signal }),
+
+    unpin({
+      applicationId,
+      actionIds,
+      signal,
+    }: {
+      applicationId: number
+      actionIds: number[]
+      signal: AbortSignal
+    }) {
+      return removePins({ ...mirrorFor(folder, applicationId), signal }, actionIds)
+    },
+
+    /** Who wrote or committed what ships; undefined when git cannot tell. */
+    authors({ applicationId, live, to, signal }: ShippedRequest & { live: string | null }) {
+      return listAuthors({ ...mirrorFor(folder, applicationId), signal }, { live, to })
+    },
+
+    /** See shipped.ts. */
+    shipsMore(request: ShippedRequest & { shown: string | null; live: string | null }) {
+      const { applicationId, signal, ...commits } = request
+      return shipsMore({ ...mirrorFor(folder, applicationId), signal }, commits)
     },
 
     /** Whether the repository was fetched on this machine before. */

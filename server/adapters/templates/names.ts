@@ -80,6 +80,17 @@ const CHANGES = fields({
   },
 })
 
+/** Where a run waits, and who has decided about it. */
+const GATES = fields({
+  waiting_at: VALUE,
+  approval: fields({
+    required: VALUE,
+    given: VALUE,
+    until: VALUE,
+    decisions: { kind: 'list', items: fields({ decision: VALUE, by: VALUE, comment: VALUE }) },
+  }),
+})
+
 /** The names of all templates, from the schemas of the API resources with the same fields. */
 export function templateNames(
   schemas: Record<'action' | 'application' | 'environment' | 'project' | 'organization', JsonSchema>,
@@ -91,6 +102,7 @@ export function templateNames(
     event: fields({ id: VALUE, kind: VALUE, occurred_at: VALUE, previous_status: VALUE }),
     action: tree(schemas.action),
     changes: CHANGES,
+    gates: GATES,
     credential: fields({ access_token: SECRET }),
     application: merge(tree(schemas.application), sourceProvider),
     pipeline: fields({ id: VALUE, name: VALUE, operation: VALUE }),

@@ -96,8 +96,9 @@ function undelivered(hook: ListeningHook, { from, to, onlyFailed }: TimeRange): 
       join pipelines p on p.id = a.pipeline_id
       where h.id = ${hook.id} and (p.id = own.id or h.trigger_when ->> 'scope' = 'resource'
           and (p.application_id = own.application_id or p.server_id = own.server_id))
-        and (coalesce(e.previous_status, ${NOT_YET_CREATED}), e.status) in (select * from unnest(
+        and ((coalesce(e.previous_status, ${NOT_YET_CREATED}), e.status) in (select * from unnest(
           ${changes.map((change) => change.previous)}::text[], ${changes.map((change) => change.status)}::text[]))
+          or 'action.' || e.gate_event = any(${hook.events}::text[]))
     ) as wanted
     left join deliveries d on d.hook_id = ${hook.id} and d.event_id = wanted.id
     where d.state is null or d.state in ('failed', 'missed') or (not ${onlyFailed} and d.state <> 'pending')`

@@ -29,7 +29,7 @@ export async function findSubject(
   ])
   return {
     action,
-    event: event ?? { ...action, previous_status: null, occurred_at: action.updated_at },
+    event: event ?? { ...action, previous_status: null, gate_event: null, occurred_at: action.updated_at },
     treeVersion: tree.version,
   }
 }
@@ -83,7 +83,10 @@ export async function sampleSubject(
   return {
     action,
     treeVersion: version,
-    event: { ...action, id: null, kind: TEST_KIND, previous_status: 'in-progress', occurred_at: now },
+    event: {
+      ...action,
+      ...{ id: null, kind: TEST_KIND, previous_status: 'in-progress', gate_event: null, occurred_at: now },
+    },
     sample: {
       ...assembleItem(action, pipeline, environment, undefined, summaries),
       pipeline_id: pipelineId,

@@ -5,6 +5,7 @@ import { type Freeze, type FreezeInForce, freezesOf, inForce } from '#model/gate
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import { GATES } from '#platform/vocabulary.ts'
+import { readApprovalGate } from './read-approval.ts'
 import type { ActionGates, GateRecord } from './schemas.ts'
 
 type Row = {
@@ -29,9 +30,16 @@ type FreezeOverride = {
 }
 
 /** The gates of a run, as they are now. Undefined when there is no such run. */
-export async function readGates(db: Database, actionId: number): Promise<ActionGates | undefined> {
+export async function readGates(
+  db: Database,
+  actionId: number,
+  viewer: { id: number },
+): Promise<ActionGates | undefined> {
   const found = await findRun(db, actionId)
-  return found && { action_id: actionId, branch: found.branch, gates: [await readFreezeGate(db, found)] }
+  if (!found) return undefined
+  const approval = await readApprovalGate(db, actionId, viewer.id)
+  const gates = [...(approval ? [approval] : []), await readFreezeGate(db, found)]
+  return { action_id: actionId, branch: found.branch, gates }
 }
 
 async function findRun(db: Database, actionId: number): Promise<Row | undefined> {
@@ -64,20 +72,24 @@ async function findRun(db: Database, actionId: number): Promise<Row | undefined>
 export async function planGates(
   db: Database,
   environmentId: number,
-  run: { isRollback: boolean },
+  run: { isRollback: boolean; needsApproval: boolean },
 ): Promise<GateRecord[]> {
+  const approval = { gate: 'approval' as const, gate_human_readable: GATES.approval }
+  const asked: GateRecord[] = run.needsApproval
+    ? [{ ...approval, state: 'closed', since: null, until: null, details: {} }]
+    : []
   const { rows } = await sql<{ freezes: Freeze[]; now: string }>`
     select ${freezesOf(environmentId)} as freezes, clock_timestamp()::timestamptz(3) as now`.execute(db)
   const { freezes, now } = rows[0]!
   const holding = freezesThatHold({
-    ...{ ...run, startedAt: null, overriddenFreezes: [] },
+    ...{ isRollback: run.isRollback, startedAt: null, overriddenFreezes: [] },
     freezes: inForce(freezes, now),
   })
-  if (holding.length === 0) return []
+  if (holding.length === 0) return asked
   const details = { freezes: await describeFreezes(db, holding), overrides: [] }
   const since = earliest(holding.map(beginOf))
   const gate = { gate: 'freeze' as const, gate_human_readable: GATES.freeze }
-  return [{ ...gate, state: 'closed', since, until: untilOf(holding), details }]
+  return [...asked, { ...gate, state: 'closed', since, until: untilOf(holding), details }]
 }
 
 async function readFreezeGate(db: Database, row: Row): Promise<GateRecord> {

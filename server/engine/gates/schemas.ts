@@ -22,6 +22,23 @@ export const overridesField = t.List(t.Exactly(overrideFields), {
     'Gates to let the run through: what is in force now, not what comes later. Requires `environment:edit`, for a freeze of the organization also `organization:edit`, and of a personal access token the scope `manage`.',
 })
 
+export const decisionBody = t.Exactly({
+  subject: t.Text({
+    minLength: 1,
+    maxLength: 200,
+    description: 'What you saw: `details.subject` of the gate. With another one, 409 `approval_outdated`.',
+  }),
+  comment: t.Optional(
+    t.TextOrNull({
+      maxLength: 2_000,
+      pattern: '^[^\\x00]*$',
+      'x-hint': 'must be text',
+      description: 'For others, and the audit log.',
+    }),
+  ),
+})
+export type DecisionBody = t.Static<typeof decisionBody>
+
 export const GATE_STATES = ['closed', 'open', 'failed', 'overridden'] as const
 
 export const gateSchema = t.namedObject('Gate', {
@@ -34,7 +51,7 @@ export const gateSchema = t.namedObject('Gate', {
   since: t.TimeOrNull('Since when it has that state; null when it never held the run.'),
   until: t.TimeOrNull('When a closed gate opens, or gives up, by itself; null when it does not.'),
   details: t.AnyObject(
-    'What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`.',
+    'What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. Of an approval: `subject`, to be sent with a decision (null while `is_preparing`), how many are `required`, the `decisions`, what was `live` on each server, whether `you_may_approve`, or `why_not`.',
   ),
 })
 export type GateRecord = t.Static<typeof gateSchema>

@@ -20,6 +20,7 @@ const pipeline = {
   isArchived: false,
   queuePolicy: 'queue' as const,
   maxParallelActions: 1,
+  needsApproval: false,
   hasDependents: false,
   rollout: null,
   servers: [{ id: 1, name: 'web-1' }],

@@ -7,7 +7,7 @@ import {
   NOTIFY_STARTS,
   PLAN_COLUMNS,
 } from '#model/actions/start-actions.ts'
-import { firstState } from '#model/actions/status.ts'
+import { firstState, WAITING_FOR_APPROVAL as GATED } from '#model/actions/status.ts'
 import { NOTIFY_DELIVERIES } from '#model/events/fan-out.ts'
 import { chooseSource } from '#model/payload/choose-source.ts'
 import type { Variables } from '#model/payload/extract-variables.ts'
@@ -65,7 +65,7 @@ const RUNS = `(select jsonb_build_object('action_ids', jsonb_agg(action_id)) fro
 const insertStatement = (options: { notifies: boolean }) => `
   with hooks_called as materialized (
     select * from json_to_recordset($2::json) as h (hook int, hook_id uuid, hook_name text, environment_id bigint,
-      pipeline_id bigint, type text, credential_id bigint)
+      pipeline_id bigint, type text, credential_id bigint, needs_approval boolean)
   ),
   plans as materialized (select * from json_to_recordset($3::json) as p (${PLAN_COLUMNS})),
   ${lockNamed('hooks_called')},
@@ -101,9 +101,10 @@ const insertStatement = (options: { notifies: boolean }) => `
     returning action_id
   ),
   starts as materialized (
-    select *, pipeline_id in (select ahead.pipeline_id from ahead where count > 0) as waits,
-      pipeline_id in (select ahead.pipeline_id from ahead where count = ${CROWD}) as is_crowded,
-      '${FIRST.status}' as status, '${FIRST.reason}' as status_reason_code, 'hook' as trigger_type,
+    select *, not needs_approval and pipeline_id in (select ahead.pipeline_id from ahead where count > 0) as waits,
+      not needs_approval and pipeline_id in (select ahead.pipeline_id from ahead where count = ${CROWD}) as is_crowded,
+      case when needs_approval then '${GATED.status}' else '${FIRST.status}' end as status,
+      case when needs_approval then '${GATED.reason}' else '${FIRST.reason}' end as status_reason_code, 'hook' as trigger_type,
       coalesce(person_name, hook_name) as trigger_name, null as trigger_comment,
       null::jsonb as variables, null::jsonb as commit, null::text as release_name, null::bigint as retry_of,
       null::bigint as parent_id
@@ -200,6 +201,7 @@ function hookRow({ id, name, pipeline, application }: CompiledHook, number: numb
     environment_id: pipeline.environmentId,
     pipeline_id: pipeline.id,
     type: pipeline.operation,
+    needs_approval: pipeline.needsApproval,
     credential_id: (pipeline.operation === 'deploy' && application?.credentialId) || null,
   }
 }

@@ -6,9 +6,11 @@ import type { Action } from '#model/actions/schemas.ts'
 import { isEnd } from '#model/actions/status.ts'
 import type { Visibility } from '#model/actions/visibility.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
+import { APPLIES } from '#model/gates/approval-sql.ts'
 import type { CapturedValues } from '#model/hooks/captured.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { Gate } from '#platform/vocabulary.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
 
@@ -30,7 +32,8 @@ export const TEST_KIND = 'test'
 
 /** The kind of event that the hook reports. */
 export function kindOf({ events }: Pick<OutgoingHook, 'events'>, event: Subject['event']): string {
-  const kind = event.kind ?? matchingKind(eventKinds(event.previous_status, event.status), events)
+  const kinds = eventKinds(event.previous_status, event.status, event.gate_event)
+  const kind = event.kind ?? matchingKind(kinds, events)
   return kind ?? 'action.status_changed'
 }
 
@@ -66,6 +69,7 @@ export async function buildContext(
     },
     action: { ...(await currentAction()), ...stateOf(event, action) },
     changes: hook.readsChanges ? await readChangesContext(deps.db, action.id) : null,
+    gates: hook.readsGates ? await readGatesContext(deps.db, action.id) : null,
     // A request sends the token of one credential: templates that name both mean the same one.
     credential: { access_token: accessToken },
     application: application && {
@@ -143,5 +147,36 @@ export function summarizeChanges(widest: Widest | undefined) {
     removed_commits_count: comparison?.removedCommits?.total ?? null,
     files_count: comparison?.files.total ?? null,
     commits: comparison?.commits?.items.slice(0, MAX_COMMITS) ?? [],
+  }
+}
+
+type GatesContext = {
+  waiting_at: Gate | null
+  required: number | null
+  until: string | null
+  decisions: { decision: string; by: string; comment: string | null }[]
+}
+
+/** What templates see of the gates of a run: where it waits, and who has decided. */
+async function readGatesContext(db: Database, actionId: number) {
+  const { rows } = await sql<GatesContext>`
+    select case when exists (select from targets t where t.action_id = a.id and t.gate = 'approval')
+        then 'approval' else a.gate end as waiting_at,
+      (select max((x.terms ->> 'required')::int) from approval_terms x where ${APPLIES}) as required,
+      r.expires_at as until, coalesce((
+        select json_agg(json_build_object('decision', d.decision, 'by', u.name, 'comment', d.comment) order by d.id)
+        from approvals d join users u on u.id = d.user_id where d.action_id = a.id and d.lapsed_at is null), '[]')
+        as decisions
+    from actions a left join approval_requests r on r.action_id = a.id where a.id = ${actionId}`.execute(db)
+  const row = rows[0]
+  const approved = row?.decisions.filter(({ decision }) => decision === 'approved') ?? []
+  return {
+    waiting_at: row?.waiting_at ?? null,
+    approval: {
+      required: row?.required ?? 0,
+      given: approved.length,
+      until: row?.until ?? null,
+      decisions: row?.decisions ?? [],
+    },
   }
 }

@@ -6,6 +6,7 @@ import { countsAgainst, isBudgetPaused, wasBudgetPaused } from '#model/hooks/rat
 import { int4s, uuids } from '#platform/database/binary-arrays.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import type { GateEvent } from '#platform/vocabulary.ts'
 import { OPENS_AFTER } from './breaker.ts'
 
 /** Longer than any attempt may take. After this, another process may claim a delivery whose process died. */
@@ -157,7 +158,8 @@ const CLAIM = `
   with ${[CAPACITY, LIMITS, READY, PROBES, ALLOWED, DUE, SUPERSEDING, CLAIMED, SUPERSEDED, RECORDED].join(',\n  ')}
   select claimed.id as delivery_id, claimed.hook_id as delivery_hook_id, claimed.attempts, claimed.leased_until, claimed.first_request_id,
     claimed.is_failing, claimed.is_probe, claimed.is_budget_checked, claimed.created_at as waiting_since,
-    e.id as event_id, e.previous_status as event_previous_status, e.status as event_status, e.status_reason_code as event_reason, e.occurred_at as event_occurred_at,
+    e.id as event_id, e.previous_status as event_previous_status, e.status as event_status, e.status_reason_code as event_reason, e.gate_event as event_gate,
+    e.occurred_at as event_occurred_at,
     (select version from tree_version) as tree_version, a.*
   from claimed
   cross join lateral (select * from events where events.id = claimed.event_id limit 1) as e
@@ -178,6 +180,7 @@ type ClaimedRow = ActionRow & {
   event_previous_status: Status | null
   event_status: Status
   event_reason: ReasonCode
+  event_gate: GateEvent | null
   event_occurred_at: string
   tree_version: number
 }
@@ -219,6 +222,7 @@ function toClaimed(row: ClaimedRow, claimedAt: number) {
       previous_status: row.event_previous_status,
       status: row.event_status,
       status_reason_code: row.event_reason,
+      gate_event: row.event_gate,
       occurred_at: row.event_occurred_at,
     },
     // With a few more columns than an action has: picking forty costs more than passing them along.

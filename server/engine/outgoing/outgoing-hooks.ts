@@ -146,6 +146,7 @@ function compileHook(row: HookRow, box: SecretBox) {
     },
     readsFullAction: reads.some(needsFullAction),
     readsChanges: reads.some((name) => name.startsWith('changes.')),
+    readsGates: reads.some((name) => name.startsWith('gates.')),
     signingKey: signingKey(secret),
     previousKey:
       previous === null ? null : { key: signingKey(previous), until: Date.parse(row.previous_secret_until!) },

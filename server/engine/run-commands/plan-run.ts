@@ -36,9 +36,15 @@ export function planPipeline(
     const [hasSlot] = await acquireSlots(trx, [definition])
     if (!hasSlot) return conflict(BUSY)
     const isRollback = resolved.source.deployment?.type === 'rollback'
-    const gates = await planGates(trx, definition.environmentId, { isRollback })
-    const reason =
-      gates.length > 0 ? 'WAITING_FREEZE' : await findWaitingReason(trx, definition, plan.targets)
+    // Rollbacks that need approval are found once they are started: what they run is compared then.
+    const needsApproval = definition.needsApproval && !isRollback
+    const gates = await planGates(trx, definition.environmentId, { isRollback, needsApproval })
+    const [first] = gates
+    const reason = first
+      ? first.gate === 'approval'
+        ? 'WAITING_APPROVAL'
+        : 'WAITING_FREEZE'
+      : await findWaitingReason(trx, definition, plan.targets)
     const targets = await describeTargets(trx, pipelineId, plan.targets)
     return {
       kind: 'planned',

@@ -5,13 +5,20 @@ import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { gateOf } from '#platform/vocabulary.ts'
-import { findOutdated, forgetFrozen, holdRuns, releaseHeld, returnSlots } from './frozen-runs.ts'
+import { findOutdated, forgetFrozen, holdRun, holdRuns, releaseHeld, returnSlots } from './frozen-runs.ts'
 import { IS_HELD, isHeld } from './held-targets.ts'
 import { completeHeld, planReturns } from './resolve-held.ts'
-import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
+import { needsSlot, type ScheduledAction, type ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
 import { actionState, REVERTING, readyTargets, skippedTargets } from './states.ts'
 import { storeWaiting } from './store-moves.ts'
+import {
+  holdLoadedUnapproved,
+  holdRestUnapproved,
+  holdUnapproved,
+  returnUnapproved,
+} from './unapproved-runs.ts'
+import { askAgain } from './verify-approval.ts'
 
 /** `worker`: the name of the only workers that may run it; null for all. */
 export type TargetJob = { targetId: number; worker: string | null }
@@ -55,12 +62,15 @@ export async function assignSlots(
     const skipped = slotted.flatMap(({ targets, maxFailed }) => skippedTargets(targets, maxFailed))
     await pass.endIdle(skipped, SKIPPED)
     await completeHeld(pass)
-    const ready = slotted.flatMap(({ targets }) => readyTargets(targets))
+    // Those that need approval again wait for it, while the others continue.
+    const ready = slotted.flatMap(({ targets, isApproved }) =>
+      readyTargets(targets).filter(({ reason }) => reason !== 'WAITING_APPROVAL' || isApproved),
+    )
     const held = slotted.flatMap(({ targets }) => targets.filter(isHeld))
     for (const { serverId } of [...ready, ...held]) servers.add(serverId)
     const assigned = await assignServerSlots(pass, takeAll(servers), ready)
     queued.push(...assigned.queued)
-    for (const { pipelineId, targets } of assigned.frozen) {
+    for (const { pipelineId, targets } of assigned.returned) {
       pipelines.add(pipelineId)
       for (const { serverId } of targets) servers.add(serverId)
     }
@@ -75,10 +85,6 @@ export async function assignSlots(
   if (queued.length > 0) await enqueueTargets(pass.trx, queued)
 }
 
-function needsSlot({ hasSlot, status, reason }: ScheduledAction): boolean {
-  return !hasSlot && (status === 'queued' || status === 'waiting') && gateOf(reason) === null
-}
-
 function takeAll(ids: Set<number>): number[] {
   const taken = [...ids]
   ids.clear()
@@ -88,6 +94,7 @@ function takeAll(ids: Set<number>): number[] {
 async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]): Promise<void> {
   if (pipelineIds.length === 0) return
   for (const action of await chooseNext(pass, pipelineIds)) pass.acquireSlot(action)
+  await holdLoadedUnapproved(pass, pipelineIds)
   for (const action of pass.loaded()) {
     if (needsSlot(action) && pipelineIds.includes(action.pipelineId))
       pass.moveAction(action, WAITING_FOR_PIPELINE)
@@ -95,14 +102,24 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
   await moveRestToWaiting(pass, pipelineIds)
 }
 
-/** The next runs for which slots are free and that no freeze holds. Runs that a freeze held come before newer ones. */
+/** The next runs for which slots are free and that no gate holds. Runs that a freeze held come before newer ones. */
 async function chooseNext(pass: SchedulingPass, pipelineIds: number[]): Promise<ScheduledAction[]> {
-  const next = await pass.load(await nextActions(pass.trx, pipelineIds))
+  const next = await nextApproved(pass, pipelineIds)
   if (pass.freezes().length > 0) {
-    if (next.length > 0) await holdRuns(pass, pipelineIds)
+    if (next.length > 0) {
+      await holdRestUnapproved(pass, pipelineIds)
+      await holdRuns(pass, pipelineIds)
+    }
   } else if (pass.holdsRuns()) await releaseRuns(pass, pipelineIds)
   else return next
-  return pass.load(await nextActions(pass.trx, pipelineIds))
+  return nextApproved(pass, pipelineIds)
+}
+
+async function nextApproved(pass: SchedulingPass, pipelineIds: number[]): Promise<ScheduledAction[]> {
+  for (;;) {
+    const next = await pass.load(await nextActions(pass.trx, pipelineIds))
+    if (!(await holdUnapproved(pass, next))) return next
+  }
 }
 
 /**
@@ -122,7 +139,8 @@ export async function releaseRuns(
 
 /** Of a run at a gate that was opened: it waits for a slot, unless it is too late for it. */
 export async function leaveGate(pass: SchedulingPass, action: ScheduledAction): Promise<void> {
-  if (gateOf(action.reason) === null || pass.isFrozen(action)) return
+  if (gateOf(action.reason) === null || (action.needsApproval && !action.isApproved)) return
+  if (pass.isFrozen(action)) return holdRun(pass, action)
   const outdated = await findOutdated(pass.trx, [action.pipelineId], [action.id])
   if (outdated.length > 0) await skipActions(pass, [action], OUTDATED)
   else pass.moveAction(action, WAITING_FOR_PIPELINE)
@@ -131,7 +149,11 @@ export async function leaveGate(pass: SchedulingPass, action: ScheduledAction): 
 /** New actions that come after those with a slot. */
 async function moveRestToWaiting({ trx, at, loaded }: SchedulingPass, pipelineIds: number[]): Promise<void> {
   const rest = { pipelineIds, except: loaded().map(({ id }) => id), limit: WAITING_AT_ONCE }
-  while ((await storeWaiting(trx, at, WAITING_FOR_PIPELINE, rest)) === WAITING_AT_ONCE) {}
+  for (let count = WAITING_AT_ONCE; count === WAITING_AT_ONCE; ) {
+    const stored = await storeWaiting(trx, at, rest)
+    await askAgain(trx, stored.unapproved)
+    count = stored.count
+  }
 }
 
 /** The actions that come next on each of these pipelines, first come first served, as far as slots are free. */
@@ -163,19 +185,19 @@ async function skipActions(
   for (const action of actions) pass.moveAction(action, end)
 }
 
-/** Returns the targets that have a slot now; the others of `ready` wait. The actions that are frozen by now return theirs. */
+/** Returns the targets that have a slot now; the others of `ready` wait. The actions that a gate holds by now return theirs. */
 async function assignServerSlots(
   pass: SchedulingPass,
   serverIds: number[],
   ready: ScheduledTarget[],
-): Promise<{ queued: TargetJob[]; frozen: ScheduledAction[] }> {
-  if (serverIds.length === 0) return { queued: [], frozen: [] }
+): Promise<{ queued: TargetJob[]; returned: ScheduledAction[] }> {
+  if (serverIds.length === 0) return { queued: [], returned: [] }
   const servers = await serverSlots(pass.trx, serverIds)
   const waiting = servers.flatMap((server) => server.waiting)
   const heldIds = servers.flatMap((server) => server.held)
   const actions = await pass.load([...waiting.map(({ actionId }) => actionId), ...heldIds])
-  const frozen = await returnSlots(pass)
-  const frozenIds = new Set(frozen.map(({ id }) => id))
+  const gated = [...(await returnSlots(pass)), ...returnUnapproved(pass)]
+  const gatedIds = new Set(gated.map(({ id }) => id))
   const back = await planReturns(pass)
   const waitingIds = new Set(waiting.map(({ targetId }) => targetId))
   const candidates = [
@@ -183,7 +205,7 @@ async function assignServerSlots(
     ...back.keys(),
     ...actions.flatMap((action) => action.targets.filter((target) => waitingIds.has(target.id))),
   ]
-    .filter(({ actionId }) => !frozenIds.has(actionId))
+    .filter(({ actionId }) => !gatedIds.has(actionId))
     .sort((a, b) => a.actionId - b.actionId)
   const workers = servers.some((server) => server.isLocal) ? await pass.workers() : []
   const places = new Map(servers.map((server) => [server.id, placeTarget(server, workers)]))
@@ -208,7 +230,7 @@ async function assignServerSlots(
       wait(pass, target, 'WAITING_CONCURRENCY_TARGET')
     }
   }
-  return { queued, frozen: frozen.filter(({ hasSlot }) => !hasSlot) }
+  return { queued, returned: gated.filter(({ hasSlot }) => !hasSlot) }
 }
 
 function wait(pass: SchedulingPass, target: ScheduledTarget, reason: ReasonCode): void {
@@ -281,7 +303,7 @@ async function inheritCommit(trx: Transaction, children: ScheduledAction[]): Pro
 
 /**
  * Skips the runs of these pipelines that hooks have started, that have not started, and that a newer one
- * supersedes. Runs that users started stay. The slots that become free are assigned when the newer run is
+ * supersedes; one that waits for checks or approval supersedes none. Runs that users started stay. The slots that become free are assigned when the newer run is
  * scheduled.
  */
 export async function supersedeOlder(
@@ -293,17 +315,25 @@ export async function supersedeOlder(
   await lockScheduling(trx, [...byEnvironment.keys()])
   for (const [environmentId, group] of byEnvironment) {
     const pass = await openSchedulingPass(trx, environmentId)
-    const ids = group.map(({ id }) => id)
-    await skipActions(pass, await pass.load(await olderRuns(trx, ids)))
-    await releaseChildren(pass)
-    await pass.flush()
+    await supersede(
+      pass,
+      group.map(({ id }) => id),
+    )
   }
+}
+
+/** Of pipelines whose newest run has passed checks and approval just now. */
+export async function supersede(pass: SchedulingPass, pipelineIds: readonly number[]): Promise<void> {
+  await skipActions(pass, await pass.load(await olderRuns(pass.trx, pipelineIds)))
+  await releaseChildren(pass)
+  await pass.flush()
 }
 
 async function olderRuns(trx: Transaction, pipelineIds: readonly number[]): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     with not_started as (
-      select id, max(id) over (partition by pipeline_id) as newest from actions
+      select id, max(id) filter (where gate is null or gate = 'freeze') over (partition by pipeline_id) as newest
+      from actions
       where pipeline_id = any(${pipelineIds}::bigint[]) and status in ('pending', 'waiting', 'queued')
         and trigger_type = 'hook' and triggered_by is null
     )

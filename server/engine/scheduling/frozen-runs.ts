@@ -4,7 +4,7 @@ import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status } from '#platform/database/tables.ts'
 import { noteWaiting } from './committed-moves.ts'
-import type { ScheduledAction } from './scheduled-action.ts'
+import { needsSlot, type ScheduledAction } from './scheduled-action.ts'
 import type { SchedulingPass } from './scheduling-pass.ts'
 import { notifyWatchers, recordMoves } from './store-moves.ts'
 
@@ -18,8 +18,7 @@ export const HELD_AT_ONCE = 2_000
 export async function holdRuns(pass: SchedulingPass, pipelineIds: readonly number[]): Promise<void> {
   const { trx, at } = pass
   for (const action of pass.loaded()) {
-    const isWaiting = !action.hasSlot && (action.status === 'queued' || action.status === 'waiting')
-    if (isWaiting && pipelineIds.includes(action.pipelineId) && pass.isFrozen(action))
+    if (needsSlot(action) && pipelineIds.includes(action.pipelineId) && pass.isFrozen(action))
       pass.moveAction(action, WAITING_FOR_FREEZE)
   }
   await noteFrozen(pass)
@@ -27,6 +26,12 @@ export async function holdRuns(pass: SchedulingPass, pipelineIds: readonly numbe
   const except = pass.loaded().map(({ id }) => id)
   const freezeIds = pass.freezes().map(({ id }) => id)
   while ((await storeHeld(trx, at, { pipelineIds, freezeIds, except })) === HELD_AT_ONCE) {}
+}
+
+/** One that has left the gate before. */
+export async function holdRun(pass: SchedulingPass, action: ScheduledAction): Promise<void> {
+  pass.moveAction(action, WAITING_FOR_FREEZE)
+  await noteFrozen(pass)
 }
 
 /**
@@ -202,7 +207,7 @@ async function record(
   await recordMoves(
     trx,
     at,
-    runs.map(({ previous, ...action }) => ({ ...next, action, previous })),
+    runs.map(({ previous, ...action }) => ({ ...next, action, previous, gateEvent: 'gate_changed' })),
   )
   await notifyWatchers(runs.map(({ id }) => id)).execute(trx)
   noteWaiting(trx, runs.length)

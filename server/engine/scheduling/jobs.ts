@@ -6,7 +6,7 @@ import { hasJob } from '#platform/queue/target-jobs.ts'
 import type { EnqueueTargets, TargetJob } from './assign-slots.ts'
 import type { OnMoves } from './committed-moves.ts'
 import { IS_HELD } from './held-targets.ts'
-import { scheduleEnvironment } from './schedule-new.ts'
+import { requestApprovals, scheduleEnvironment } from './schedule-new.ts'
 import { placeWaiting } from './stranded-targets.ts'
 
 export type Enqueue = ReturnType<typeof createEnqueue>
@@ -47,6 +47,7 @@ export async function sweepSlots(
     if (orphaned.length > 0) await enqueueTargets(trx, targets)
   })
   await placeWaiting(db, enqueueTargets, onError, onMoves)
+  await requestApprovals(db, 'missing').catch(onError)
   // An error in one environment must not stop the others.
   for (const { environmentId, ...affected } of await findFreeSlots(db))
     await scheduleEnvironment(db, environmentId, affected, enqueueTargets, onMoves).catch(onError)

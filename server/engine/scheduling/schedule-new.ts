@@ -45,6 +45,8 @@ export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, on
       return found.filter((one) => one !== undefined)
     }
     let unplaced = await find()
+    // Calls insert runs that need approval at the gate.
+    if (unplaced.length < actionIds.length) await requestApprovals(db, actionIds)
     for (;;) {
       const passes = unplaced.map(({ environmentId, pipelineId }) => {
         const pass = nextPass(environmentId)
@@ -56,6 +58,20 @@ export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, on
       unplaced = (await find()).filter(({ isNew }) => isNew)
     }
   }
+}
+
+/** Of those at the gate that nothing was done about yet: a worker finds out what they ship. */
+export async function requestApprovals(
+  db: Database,
+  actionIds: readonly number[] | 'missing',
+): Promise<void> {
+  const which =
+    actionIds === 'missing' ? sql`updated_at < now() - interval '20 seconds'` : sql`id = ${anyId(actionIds)}`
+  await sql`
+    insert into approval_requests (action_id, environment_id)
+    select id, environment_id from actions a where gate = 'approval' and ${which}
+      and not exists (select from approval_requests r where r.action_id = a.id)
+    order by id on conflict (action_id) do nothing`.execute(db)
 }
 
 type Unplaced = { id: number; environmentId: number; pipelineId: number; isNew: boolean }

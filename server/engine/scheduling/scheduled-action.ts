@@ -1,4 +1,5 @@
 import type { State } from '#model/actions/status.ts'
+import { gateOf } from '#platform/vocabulary.ts'
 
 // What a scheduling pass reads and moves.
 
@@ -26,7 +27,16 @@ export type ScheduledAction = State & {
   isCancelled: boolean
   /** Back to an earlier release, asked for by a person. */
   isRollback: boolean
+  /** It must not start without approval. */
+  needsApproval: boolean
+  /** Enough people have approved; whether that still holds is verified before it starts. */
+  isApproved: boolean
   /** The freezes that a person let it through. */
   overriddenFreezes: readonly number[]
   targets: ScheduledTarget[]
+}
+
+/** It waits for a slot, and no gate holds it. */
+export function needsSlot({ hasSlot, status, reason }: ScheduledAction): boolean {
+  return !hasSlot && (status === 'queued' || status === 'waiting') && gateOf(reason) === null
 }

@@ -5,6 +5,7 @@
 import { sql } from 'kysely'
 import { lockEnvironment, lockScheduling } from '#model/actions/lock-scheduling.ts'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
+import { IS_APPROVED, NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
 import { judgeGates } from '#model/gates/decide-gate.ts'
 import { type Freeze, type FreezeInForce, freezesOf, inForce } from '#model/gates/load-freezes.ts'
 import { revertsAll } from '#model/pipelines/reverts-all.ts'
@@ -13,10 +14,11 @@ import type { LiveWorker } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
+import { type GateEvent, gateOf } from '#platform/vocabulary.ts'
 import { notePass } from './committed-moves.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { endSteps, stepMoves } from './states.ts'
-import { type Moves, storeMoves } from './store-moves.ts'
+import { type Moves, recordMoves, storeMoves } from './store-moves.ts'
 
 export { lockScheduling }
 
@@ -36,6 +38,7 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
   let workers: Promise<LiveWorker[]> | undefined
   let freezes: FreezeInForce[] = []
   let holdsRuns = false
+  let asksForApproval = false
 
   return {
     trx,
@@ -52,6 +55,8 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
     freezes: () => freezes,
     /** Whether freezes have held runs that have not been released yet; likewise. */
     holdsRuns: () => holdsRuns,
+    /** Whether runs here need approval, or did; likewise. */
+    asksForApproval: () => asksForApproval,
     /** A freeze keeps this run from starting. */
     isFrozen: (action: ScheduledAction): boolean =>
       judgeGates({ ...action, checks: null, approval: null, freezes }).kind === 'closed',
@@ -59,9 +64,10 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
     async load(ids: readonly number[]): Promise<ScheduledAction[]> {
       const unknown = ids.filter((id) => !actions.has(id))
       for (const { covering, ...row } of await loadActions(trx, environmentId, unknown)) {
-        const { holding, ...action } = row
+        const { holding, asking, ...action } = row
         freezes = inForce(covering, at)
         holdsRuns = holding
+        asksForApproval = asking
         actions.set(action.id, action)
       }
       return [...new Set(ids)].sort((a, b) => a - b).flatMap((id) => actions.get(id) ?? [])
@@ -78,10 +84,17 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
     moveAction(action: ScheduledAction, next: State): void {
       if (action.status === next.status && action.reason === next.reason) return
       assertMove(`action ${action.id}`, action.status, next.status)
-      moves.actions.push({ action, previous: action.status, ...next })
+      const isGateChanged = gateOf(action.reason) !== gateOf(next.reason)
+      const gateEvent = isGateChanged ? 'gate_changed' : null
+      moves.actions.push({ action, previous: action.status, gateEvent, ...next })
       Object.assign(action, next)
       if (next.status === 'in-progress') action.startedAt ??= at
       if (isEnd(next.status)) action.hasSlot = false
+    },
+    /** Something at its gate that changes neither its status nor its reason. */
+    noteGate({ id, pipelineId, status, reason }: ScheduledAction, gateEvent: GateEvent): Promise<void> {
+      const action = { id, pipelineId }
+      return recordMoves(trx, at, [{ action, previous: status, status, reason, gateEvent }])
     },
     /** The steps of these targets, in the same order. Few moves need them, and those of a large rollout are long. */
     async steps(targets: readonly ScheduledTarget[]): Promise<StoredStep[][]> {
@@ -128,22 +141,26 @@ function assertMove(what: string, from: Status, to: Status): void {
   if (from !== to && !canMove(from, to)) throw new Error(`${what} must not move from ${from} to ${to}`)
 }
 
+type OfEnvironment = { covering: Freeze[]; holding: boolean; asking: boolean }
+
 async function loadActions(
   trx: Transaction,
   environmentId: number,
   ids: readonly number[],
-): Promise<(ScheduledAction & { covering: Freeze[]; holding: boolean })[]> {
+): Promise<(ScheduledAction & OfEnvironment)[]> {
   if (ids.length === 0) return []
   // What concerns the whole environment is read along: it takes no statement more where nothing is frozen.
-  const { rows } = await sql<ScheduledAction & { covering: Freeze[]; holding: boolean }>`
+  const { rows } = await sql<ScheduledAction & OfEnvironment>`
     select a.id, a.pipeline_id as "pipelineId", a.type, a.parent_id as "parentId", a.status,
       a.status_reason_code as reason, a.created_at as "createdAt", a.started_at as "startedAt", a.has_place as "hasSlot",
       coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed", a.cancelled_at is not null as "isCancelled",
       ${revertsAll('a', 'p')} as "revertsAll", coalesce(a.deployment ->> 'type' = 'rollback', false) as "isRollback",
+      ${NEEDS_APPROVAL} as "needsApproval", ${IS_APPROVED} as "isApproved",
       array(select unnest(o.freeze_ids) from gate_overrides o where o.action_id = a.id and o.gate = 'freeze')
         as "overriddenFreezes",
       ${freezesOf(environmentId)} as covering,
       exists (select from frozen_environments where environment_id = ${environmentId}) as holding,
+      exists (select from approval_terms where environment_id = ${environmentId}) as asking,
       (select json_agg(json_build_object('id', t.id, 'actionId', t.action_id, 'batch', t.batch,
           'serverId', t.server_id, 'status', t.status, 'reason', t.status_reason_code,
           'startedAt', t.started_at) order by t.position)

@@ -37,6 +37,8 @@ const WORST_FIRST: readonly ReasonCode[] = [
   'FAILED_UNREACHABLE',
   'FAILED_TIMEOUT',
   'FAILED_SOURCE',
+  'FAILED_REJECTED',
+  'FAILED_EXPIRED',
   'FAILED',
   'FAILED_CANCELLED',
   'FAILED_REVERTED',
@@ -51,14 +53,14 @@ function worstOf(reasons: readonly ReasonCode[]): ReasonCode {
   return reasons.toSorted((a, b) => rank(a) - rank(b))[0]!
 }
 
-/** Pending targets of the current batch: all earlier batches are over. Those that a freeze had sent back begin anew. */
+/** Pending targets of the current batch: all earlier batches are over. Those that a gate had sent back begin anew. */
 export function readyTargets<Target extends Targets[number]>(targets: readonly Target[]): Target[] {
   const current = Math.min(...targets.flatMap((target) => (isOver(target) ? [] : target.batch)))
   return targets.filter((target) => isPending(target) && target.batch === current)
 }
 
 function isPending({ status, reason }: State): boolean {
-  return status === 'pending' || reason === 'WAITING_FREEZE'
+  return status === 'pending' || reason === 'WAITING_FREEZE' || reason === 'WAITING_APPROVAL'
 }
 
 /** Targets that will never run, because too many of earlier batches failed. */

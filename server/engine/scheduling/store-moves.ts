@@ -1,12 +1,13 @@
 import { type RawBuilder, sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
-import { isEnd, type State } from '#model/actions/status.ts'
+import { isEnd, type State, WAITING_FOR_APPROVAL, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
 import { recordEvents } from '#model/events/fan-out.ts'
+import { IS_APPROVED, NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
 import { recordResults } from '#model/live/deployments.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
-import { gateOf } from '#platform/vocabulary.ts'
+import { type GateEvent, gateOf } from '#platform/vocabulary.ts'
 import { noteActions, noteTargets, noteWaiting } from './committed-moves.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import type { StepMove } from './states.ts'
@@ -14,7 +15,7 @@ import type { StepMove } from './states.ts'
 /** What has changed in a pass, in order. `slotted` actions have acquired a slot on their pipeline. */
 export type Moves = {
   slotted: ScheduledAction[]
-  actions: (State & { action: ScheduledAction; previous: Status })[]
+  actions: (State & { action: ScheduledAction; previous: Status; gateEvent: GateEvent | null })[]
   /** With `steps` where they have changed. */
   targets: (State & {
     target: ScheduledTarget
@@ -92,46 +93,60 @@ async function storeActions(trx: Transaction, at: string, { slotted, actions: mo
 }
 
 /**
- * New actions of these pipelines, other than `except`, wait, however many there are: nothing but their status changes.
- * Returns how many there were; up to `limit`.
+ * New actions of these pipelines, other than `except`, wait, however many there are: those that need approval at the gate, the
+ * others for a slot. Nothing but their status changes. Returns how many there were, up to `limit`, and which are at the gate.
  */
 export async function storeWaiting(
   trx: Transaction,
   at: string,
-  waiting: State,
   of: { pipelineIds: readonly number[]; except: readonly number[]; limit: number },
-): Promise<number> {
+): Promise<{ count: number; unapproved: number[] }> {
   // `is not true` instead of `not`: the index of those without a slot would be scanned past all that wait already. One
   // pipeline after the other: with an unlimited one, everything that is queued would be read to find nothing.
-  const { rows } = await sql<{ id: number; pipelineId: number }>`
-    update actions set status = ${waiting.status}, status_reason_code = ${waiting.reason}, updated_at = ${at}
-    where id = any(array(
-      select next.id from pipelines p cross join lateral (
-        select id from actions
-        where pipeline_id = p.id and status = 'queued' and has_place is not true and id <> all(${of.except}::bigint[])
-        order by id limit ${of.limit}
+  const { rows } = await sql<{ id: number; pipelineId: number; gate: 'approval' | null }>`
+    with next as materialized (
+      select next.id, case when next."isUnapproved" then 'approval' end as gate
+      from pipelines p cross join lateral (
+        select a.id, ${NEEDS_APPROVAL} and not ${IS_APPROVED} as "isUnapproved" from actions a
+        where a.pipeline_id = p.id and a.status = 'queued' and a.has_place is not true
+          and a.id <> all(${of.except}::bigint[])
+        order by a.id limit ${of.limit}
       ) as next
-      where p.id = ${anyId(of.pipelineIds)} and p.max_parallel_actions > 0 limit ${of.limit}))
-    returning id, pipeline_id as "pipelineId"`.execute(trx)
+      where p.id = ${anyId(of.pipelineIds)} and p.max_parallel_actions > 0 limit ${of.limit}
+    )
+    update actions set status = 'waiting', gate = next.gate, updated_at = ${at}, status_reason_code =
+      case when next.gate is null then ${WAITING_FOR_PIPELINE.reason} else ${WAITING_FOR_APPROVAL.reason} end
+    from next where actions.id = next.id and actions.id = any(array(select id from next))
+    returning actions.id, actions.pipeline_id as "pipelineId", next.gate`.execute(trx)
   const inOrder = rows.sort((one, other) => one.id - other.id)
-  const moves = inOrder.map((action) => ({ ...waiting, action, previous: 'queued' as const }))
+  const moves = inOrder.map(({ gate, ...action }) => ({
+    ...(gate ? WAITING_FOR_APPROVAL : WAITING_FOR_PIPELINE),
+    action,
+    previous: 'queued' as const,
+    gateEvent: gate && ('gate_changed' as const),
+  }))
   await recordMoves(trx, at, moves)
   if (rows.length > 0) await notifyWatchers(inOrder.map(({ id }) => id)).execute(trx)
   noteWaiting(trx, rows.length)
-  return rows.length
+  return { count: rows.length, unapproved: inOrder.flatMap(({ id, gate }) => (gate ? id : [])) }
 }
 
-type ActionMove = State & { action: { id: number; pipelineId: number }; previous: Status }
+type ActionMove = State & {
+  action: { id: number; pipelineId: number }
+  previous: Status
+  gateEvent: GateEvent | null
+}
 
 /** Every single move, with its deliveries. */
 export function recordMoves(trx: Transaction, at: string, moves: readonly ActionMove[]): Promise<void> {
-  const events = moves.map(({ action, previous, status, reason }) => ({
+  const events = moves.map(({ action, previous, status, reason, gateEvent }) => ({
     action_id: action.id,
     pipeline_id: action.pipelineId,
     previous_status: previous,
     status,
     status_reason_code: reason,
     is_final: isEnd(status),
+    gate_event: gateEvent,
   }))
   return recordEvents(trx, at, events)
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type State, UNCHANGED, WAITING_FOR_FREEZE } from '#model/actions/status.ts'
+import { type State, UNCHANGED, WAITING_FOR_APPROVAL, WAITING_FOR_FREEZE } from '#model/actions/status.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
@@ -16,6 +16,7 @@ import { KEEP, revertStep } from './revert-plan.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
 import { actionState, completeStep, endOfTarget, endSteps, openStep, REVERTING, startAt } from './states.ts'
+import { askAgain, isStillApproved, noteStarted } from './verify-approval.ts'
 
 export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
 
@@ -363,11 +364,22 @@ async function beginAttempt(
     await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
     return null
   }
+  if (!wasRunning && action.needsApproval) {
+    const isApproved = action.isApproved && (await isStillApproved(trx, actionId, [target.serverId]))
+    if (!isApproved) {
+      action.isApproved = false
+      await askAgain(trx, [actionId])
+      pass.moveTarget(target, WAITING_FOR_APPROVAL)
+      await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
+      return null
+    }
+  }
   if (!wasRunning && isFrozenAtStart(pass, action)) {
     pass.moveTarget(target, WAITING_FOR_FREEZE)
     await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
     return null
   }
+  if (action.startedAt === null && pass.asksForApproval()) await noteStarted(trx, actionId)
   if (!wasRunning) pass.moveTarget(target, { status: 'in-progress', reason: 'IN_PROGRESS' })
   // No slot becomes free by this.
   if (action.hasSlot) pass.moveAction(action, actionState(action.targets))

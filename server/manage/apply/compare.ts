@@ -3,6 +3,7 @@ import { readKnownHost } from '#adapters/executors/host-key.ts'
 import { normalizeCredential } from '#manage/credentials/normalize-credential.ts'
 import { columnsOf, type HookChange } from '#manage/hooks/hook-columns.ts'
 import { normalizeServer } from '#manage/servers/normalize-server.ts'
+import { wholeApproval } from '#model/gates/approval-terms.ts'
 import { wholeRetention } from '#model/inventory/retention.ts'
 import { type HealthCheckInput, normalizeHealthCheck } from '#model/pipelines/health-check.ts'
 import { wholeRollout } from '#model/pipelines/rollout.ts'
@@ -84,8 +85,9 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
     const key = private_key === undefined ? undefined : secret
     return { ...pickGiven(plain, columns), token, private_key: key }
   },
-  environment: ({ retention, ...given }) => ({
+  environment: ({ retention, approval, ...given }) => ({
     ...given,
+    ...(approval !== undefined && { approval: wholeApproval(approval) }),
     ...(retention !== undefined && { retention: wholeRetention(retention) }),
   }),
   server({ credential, ...given }, { server }) {

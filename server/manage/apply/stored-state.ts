@@ -104,7 +104,7 @@ export async function loadState(
 
 async function loadEnvironments(db: Database, state: LoadedState, scope: Scope & { project_id: number }) {
   const inProject = { project_id: scope.project_id, deleted_at: null }
-  const fields = ['type', 'description', 'retention'] as const
+  const fields = ['type', 'description', 'retention', 'approval'] as const
   const rows = await findRows(db, 'environments', inProject, ['id', 'name', ...fields], { orderBy: 'id' })
   for (const row of rows) {
     const at = { path: environmentPath(row.name), scope: { ...scope, environment_id: row.id } }

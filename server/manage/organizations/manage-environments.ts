@@ -1,40 +1,70 @@
+import { isDeepStrictEqual } from 'node:util'
 import { auditorOf, type Change, type Creation, type Removal, recordAudit } from '#access/audit/record.ts'
+import { wholeApproval } from '#model/gates/approval-terms.ts'
 import { isNameTaken } from '#model/inventory/names.ts'
 import { wholeRetention } from '#model/inventory/retention.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { findById, insertRow, NOW, rowVersion, updateRow } from '#platform/database/rows.ts'
 import { isOutdated } from '#platform/http/if-match.ts'
 import { CHANGED_MEANWHILE, GONE, REMOVED } from '#platform/http/problems.ts'
+import { checkApproval, storeTerms } from './manage-approval.ts'
 import { changes, loadNames, nameTaken, notEmpty } from './manage-organizations.ts'
 import { findProject } from './manage-projects.ts'
 import { checkRemoval, checkUnfinished, lockEnvironments, removeEnvironments } from './remove-environments.ts'
 import type { EnvironmentBody, EnvironmentChange } from './schemas.ts'
 
-const audit = auditorOf<EnvironmentRow>('environment', ['name', 'type', 'description', 'retention'])
+const audit = auditorOf<EnvironmentRow>('environment', [
+  'name',
+  'type',
+  'description',
+  'retention',
+  'approval',
+])
 
 export async function createEnvironment(trx: Transaction, request: Creation<EnvironmentBody>) {
   const { parentId: project_id, body } = request
   const { name, type, description = null, retention } = body
+  const approval = wholeApproval(body.approval ?? null)
   // Locked: it is not removed meanwhile, and names in it are assigned one at a time.
   const project = await findProject(trx, project_id, { lock: true })
   if (!project) return GONE
   if (await isNameTaken(trx, 'environments', project_id, name)) return nameTaken('environment')
+  const problem = approval && (await checkApproval(trx, approval, { projectId: project_id }))
+  if (problem) return problem
   const columns = { project_id, name, type, description, retention: retentionColumn(retention) }
-  const id = await insertRow(trx, 'environments', columns)
+  const id = await insertRow(trx, 'environments', {
+    ...columns,
+    approval: approval && JSON.stringify(approval),
+  })
+  if (approval) await storeTerms(trx, id, approval)
   return audit.saved(trx, request, project.organization_id, null, await findEnvironment(trx, id))
 }
 
 export async function changeEnvironment(trx: Transaction, request: Change<EnvironmentChange>) {
   const { id, ifMatch } = request
-  const { retention, ...columns } = request.body
-  const input = { ...columns, ...(retention !== undefined && { retention: wholeRetention(retention) }) }
+  const { retention, approval, ...columns } = request.body
+  const input = {
+    ...columns,
+    ...(retention !== undefined && { retention: wholeRetention(retention) }),
+    ...(approval !== undefined && { approval: wholeApproval(approval) }),
+  }
   const before = await lockEnvironment(trx, id)
   if (!before) return GONE
   if (isOutdated(ifMatch, before.row_version)) return CHANGED_MEANWHILE
   if (!changes(before, input)) return { kind: 'done' as const, row: before }
   const { name = before.name } = input
   if (await isNameTaken(trx, 'environments', before.project_id, name, id)) return nameTaken('environment')
-  await updateRow(trx, 'environments', id, { ...columns, retention: retentionColumn(retention) })
+  const terms = input.approval
+  if (terms !== undefined && !isDeepStrictEqual(terms, before.approval)) {
+    const problem = terms && (await checkApproval(trx, terms, { environmentId: id }))
+    if (problem) return problem
+    await storeTerms(trx, id, terms)
+  }
+  await updateRow(trx, 'environments', id, {
+    ...columns,
+    retention: retentionColumn(retention),
+    approval: terms && JSON.stringify(terms),
+  })
   return audit.saved(trx, request, before.organization_id, before, await findEnvironment(trx, id))
 }
 
@@ -91,6 +121,7 @@ export function findEnvironment(db: Database, id: number, options?: { lock: bool
       'environments.description',
       'environments.archived_at',
       'environments.retention',
+      'environments.approval',
       'projects.organization_id',
       rowVersion('environments'),
     ])

@@ -8,7 +8,7 @@ import {
   loadEnvironments,
   loadOrganizations,
   loadProjects,
-  loadRetention,
+  loadSettings,
 } from '#model/inventory/load-scopes.ts'
 import type { Organization, Project } from '#model/inventory/schemas.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
@@ -84,7 +84,7 @@ export async function presentProjects(db: Database, rows: Rows): Promise<Project
 
 export async function presentEnvironments(db: Database, rows: Rows, defaults: Retention) {
   const environments = await loadEnvironments(db, idsOf(rows))
-  const retention = await loadRetention(db, idsOf(rows))
+  const settings = await loadSettings(db, idsOf(rows))
   const projects = environments.map(({ project }) => project)
   const { byEnvironment, byProject } = await loadCreditsIn(db, idsOf(projects))
   return inOrder(
@@ -92,8 +92,8 @@ export async function presentEnvironments(db: Database, rows: Rows, defaults: Re
     environments.map((environment) => ({
       ...withCredits(environment, byEnvironment),
       project: withCredits(environment.project, byProject),
-      retention: retention.get(environment.id) ?? null,
-      effective_retention: retention.get(environment.id) ?? defaults,
+      ...settings.get(environment.id)!,
+      effective_retention: settings.get(environment.id)!.retention ?? defaults,
     })),
   )
 }

@@ -1,6 +1,6 @@
 // The organizations room: manages organizations, projects and environments. What is in an environment is managed in
 // other rooms, but is removed together with the environment.
-import { retentionInput } from '#model/inventory/schemas.ts'
+import { approvalInput, retentionInput } from '#model/inventory/schemas.ts'
 import * as t from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 
@@ -37,6 +37,7 @@ export const environmentBody = t.Exactly({
     t.TextOrNull({ maxLength: 2000, description: 'What the environment is for; null: no description.' }),
   ),
   retention: t.Optional(retentionInput),
+  approval: t.Optional(approvalInput),
 })
 export type EnvironmentBody = t.Static<typeof environmentBody>
 

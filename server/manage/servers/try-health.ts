@@ -61,6 +61,8 @@ export async function tryHealth(
 
   const server = await findServer(deps.db, id)
   if (!server) return GONE
+  if (check.type === 'command' && (await needsApproval(deps.db, server)))
+    return conflict('Runs need approval in this environment, and so do commands: nothing was tried.')
   if (server.provider_code === 'local' && !caller.is_instance_admin)
     return { kind: 'forbidden', reason: LOCAL_ONLY }
   if (await isArchived(deps.db, server)) return conflict('The environment of the server is archived.')
@@ -197,6 +199,13 @@ const unreached = (message: string): HealthTry => ({
   output: null,
   output_truncated: false,
 })
+
+/** A command of a person would run without approval. */
+async function needsApproval(db: Database, { environment_id }: ServerRow): Promise<boolean> {
+  const { rows } = await sql`
+    select from environments where id = ${environment_id} and approval is not null`.execute(db)
+  return rows.length > 0
+}
 
 async function isArchived(db: Database, { environment_id }: ServerRow): Promise<boolean> {
   const { rows } = await sql`

@@ -14,6 +14,7 @@ const KNOWN = [
   'type',
   'operation',
   'gate',
+  'approvable',
   'branch',
   'trigger_type',
   'hook_id',

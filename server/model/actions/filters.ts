@@ -29,6 +29,10 @@ const FILTERS = {
   type: anyOf(Object.keys(OPERATIONS)),
   operation: { ...anyOf(Object.keys(OPERATIONS)), description: 'The same as `filter[type]`.' },
   gate: anyOf(Object.keys(GATES) as Gate[]),
+  approvable: {
+    description: '`true`: only runs that you may approve now, and have not; the newest 1,000.',
+    parse: parseTrue,
+  },
   branch: {
     description: 'A branch, without `refs/heads/`: runs that were started for it.',
     parse: parseBranch,
@@ -48,7 +52,11 @@ const FILTERS = {
 type Filters = { [Name in keyof typeof FILTERS]?: ReturnType<(typeof FILTERS)[Name]['parse']> }
 
 /** Which actions a list shows; an array means "any of", an absent field means all. */
-export type ActionFilters = Omit<Filters, 'operation'>
+export type ActionFilters = Omit<Filters, 'operation' | 'approvable'> & {
+  approvable?: true
+  /** Only these: what `approvable` means for the caller. */
+  ids?: readonly number[]
+}
 
 /** The query parameters `filter[…]`, for validation (unknown ones are rejected) and for the reference. */
 export const filterQuery = Object.fromEntries(
@@ -118,6 +126,11 @@ function anyOf<Word extends string>(known: readonly Word[]): Parser<Word[]> {
       return parts
     },
   }
+}
+
+function parseTrue(text: string): true {
+  if (text !== 'true') throw new FilterError('must be true')
+  return true
 }
 
 /** Names of branches may contain commas. */

@@ -8,7 +8,7 @@ import {
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ActionsTable, StoredStep } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
-import { WAITING_FOR_PIPELINE as WAITING } from './status.ts'
+import { WAITING_FOR_PIPELINE as WAITING, WAITING_FOR_APPROVAL } from './status.ts'
 
 /**
  * Actions are inserted as part of a larger statement, because what starts them (a call, a person, another action) is
@@ -71,8 +71,10 @@ const BRANCH = `nullif(left(regexp_replace(coalesce(
 
 export const INSERT_ACTIONS = `
   new_actions as (
-    insert into actions (id, ${ACTION_COLUMNS}, branch) overriding system value
-    select action_id, ${ACTION_COLUMNS_WAITING}, ${BRANCH} from starts order by action_id
+    insert into actions (id, ${ACTION_COLUMNS}, branch, gate) overriding system value
+    select action_id, ${ACTION_COLUMNS_WAITING}, ${BRANCH},
+      case status_reason_code when '${WAITING_FOR_APPROVAL.reason}' then 'approval' end
+    from starts order by action_id
   ),
   new_targets as (
     insert into targets (action_id, position, batch, server_id, status, status_reason_code, steps)
@@ -80,8 +82,10 @@ export const INSERT_ACTIONS = `
     from starts join plans using (plan) order by starts.action_id, plans.position
   ),
   new_events as (
-    insert into events (action_id, previous_status, status, status_reason_code)
-    select action_id, previous_status, status, status_reason_code from (
+    insert into events (action_id, previous_status, status, status_reason_code, gate_event)
+    select action_id, previous_status, status, status_reason_code,
+      case status_reason_code when '${WAITING_FOR_APPROVAL.reason}' then 'gate_changed' end
+    from (
       select action_id, null as previous_status, status, status_reason_code from starts
       union all
       select action_id, status, '${WAITING.status}', '${WAITING.reason}' from starts where waits

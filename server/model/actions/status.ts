@@ -46,5 +46,11 @@ export const OUTDATED: State = { status: 'skipped', reason: 'SKIPPED_OUTDATED' }
 /** Of an action that a freeze holds, and of its targets that had waited for their server. */
 export const WAITING_FOR_FREEZE: State = { status: 'waiting', reason: 'WAITING_FREEZE' }
 
+/** Of an action that needs approval, and of its targets that need it again. */
+export const WAITING_FOR_APPROVAL: State = { status: 'waiting', reason: 'WAITING_APPROVAL' }
+
+/** The end of a run that was not approved in time; `FAILED_EXPIRED` for what waited after others had started. */
+export const EXPIRED: State = { status: 'skipped', reason: 'SKIPPED_EXPIRED' }
+
 /** Of an action that has no slot on its pipeline yet. */
 export const WAITING_FOR_PIPELINE: State = { status: 'waiting', reason: 'WAITING_CONCURRENCY_PIPELINE' }

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import type { GateEvent } from '#platform/vocabulary.ts'
 import { DUE_AFTER } from './delivery-order.ts'
 import { eventKinds } from './event-kinds.ts'
 
@@ -45,9 +46,10 @@ const INSERT_DELIVERIES = insertDeliveries(
 export const NOTIFY_DELIVERIES = `(
   select count(pg_notify('${DELIVERIES_CHANNEL}', hook_id::text)) from (select distinct hook_id from new_deliveries) as hooks)`
 
-/** The event kinds of a creation, in SQL: a run starts as queued, or as pending behind another. */
+/** The event kinds of a creation, in SQL: a run starts as queued, at a gate, or as pending behind another. */
 export const CREATION_KINDS = `case status
-  when 'queued' then ${textArray(eventKinds(null, 'queued'))} else ${textArray(eventKinds(null, 'pending'))} end`
+  when 'queued' then ${textArray(eventKinds(null, 'queued'))}
+  when 'waiting' then ${textArray(eventKinds(null, 'waiting', 'gate_changed'))} else ${textArray(eventKinds(null, 'pending'))} end`
 
 /** Those of an action that waits right after its creation. */
 export const WAITING_KINDS = textArray(eventKinds('queued', 'waiting'))
@@ -59,24 +61,28 @@ type NewEvent = {
   status: Status
   status_reason_code: ReasonCode
   is_final: boolean
+  gate_event?: GateEvent | null
 }
 
 /** Records status changes of actions, in the order given, with their deliveries. */
 export async function recordEvents(trx: Transaction, at: string, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return
-  const rows = events.map((event) => ({ ...event, kinds: eventKinds(event.previous_status, event.status) }))
+  const rows = events.map((event) => ({
+    ...event,
+    kinds: eventKinds(event.previous_status, event.status, event.gate_event),
+  }))
   await sql`
     with moved as materialized (
       select nextval('events_id_seq') as event_id, m.* from rows from (json_to_recordset(${JSON.stringify(rows)}::json)
         as (action_id bigint, pipeline_id bigint, previous_status text, status text, status_reason_code text,
-          is_final boolean, kinds text[])) with ordinality as
-        m (action_id, pipeline_id, previous_status, status, status_reason_code, is_final, kinds, n)
+          is_final boolean, gate_event text, kinds text[])) with ordinality as
+        m (action_id, pipeline_id, previous_status, status, status_reason_code, is_final, gate_event, kinds, n)
       order by n
     ),
     new_events as (
-      insert into events (id, action_id, previous_status, status, status_reason_code, occurred_at)
+      insert into events (id, action_id, previous_status, status, status_reason_code, gate_event, occurred_at)
       overriding system value
-      select event_id, action_id, previous_status, status, status_reason_code, ${at} from moved
+      select event_id, action_id, previous_status, status, status_reason_code, gate_event, ${at} from moved
     ),
     notified as (select * from moved where cardinality(kinds) > 0),
     ${sql.raw(INSERT_DELIVERIES)}

@@ -3,7 +3,7 @@ import { loadUsers } from '#access/accounts/load-users.ts'
 import type { User } from '#access/accounts/user-schema.ts'
 import { anyOf, byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Retention } from '#platform/database/tables.ts'
+import type { ApprovalTerms, Retention } from '#platform/database/tables.ts'
 import { pickFields } from '#platform/http/schemas.ts'
 import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
 import {
@@ -76,17 +76,17 @@ export async function loadProjects(db: Database, ids: readonly number[]): Promis
   )
 }
 
-/** How long environments keep what, by id; null: as the installation does. */
-export async function loadRetention(
+/** How long environments keep what, and who approves their runs, by id. */
+export async function loadSettings(
   db: Database,
   ids: readonly number[],
-): Promise<Map<number, Retention | null>> {
+): Promise<Map<number, { retention: Retention | null; approval: ApprovalTerms | null }>> {
   const rows = await db
     .selectFrom('environments')
-    .select(['id', 'retention'])
+    .select(['id', 'retention', 'approval'])
     .where(anyOf('id', ids))
     .execute()
-  return new Map(rows.map(({ id, retention }) => [id, retention]))
+  return new Map(rows.map(({ id, ...settings }) => [id, settings]))
 }
 
 /** Environments with their projects, organizations and users; also removed ones, which runs still refer to. */

@@ -1,8 +1,9 @@
 // The inventory room: the tree of organizations, projects and environments, and the resources in it.
 import { userSchema } from '#access/accounts/user-schema.ts'
-import type { Retention } from '#platform/database/tables.ts'
+import { BUILT_IN_ROLES } from '#access/authorization/permissions.ts'
+import type { ApprovalTerms, Approvers, Retention } from '#platform/database/tables.ts'
 import * as t from '#platform/http/schemas.ts'
-import { ENVIRONMENT_TYPES } from '#platform/vocabulary.ts'
+import { ENVIRONMENT_TYPES, OPERATIONS } from '#platform/vocabulary.ts'
 
 export const resourceSummarySchema = t.namedObject('ResourceSummary', {
   resource_type: t.Text('The kind of resource that is counted, such as `server`.'),
@@ -85,6 +86,73 @@ export const retentionInput = t.Unsafe<Partial<Retention> | null>({
   description: 'How long to keep what. Null: the defaults of the installation.',
 })
 
+const ids = (description: string) => ({
+  type: 'array',
+  items: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+  maxItems: 100,
+  uniqueItems: true,
+  description,
+})
+const words = (values: readonly string[], description: string) => ({
+  items: { type: 'string', enum: [...values] },
+  uniqueItems: true,
+  description,
+})
+
+const approvalTerms = {
+  type: ['object', 'null'],
+  additionalProperties: false,
+  properties: {
+    required: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 5,
+      default: 1,
+      description: 'How many people approve.',
+    },
+    from: {
+      type: ['object', 'null'],
+      additionalProperties: false,
+      properties: {
+        user_ids: ids('These users.'),
+        role_ids: ids('Users with one of these custom roles there.'),
+        roles: { type: 'array', ...words(BUILT_IN_ROLES, 'Users with one of these built-in roles there.') },
+      },
+      default: null,
+      description: 'Who may approve; each of them also needs `action:approve`. Null: everyone who has it.',
+    },
+    not_the_starter: {
+      type: 'boolean',
+      default: true,
+      description:
+        'Whoever started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.',
+    },
+    expires_after_minutes: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 525_600,
+      default: 10_080,
+      description: 'How long a run waits for approval.',
+    },
+    operations: {
+      type: ['array', 'null'],
+      minItems: 1,
+      ...words(Object.keys(OPERATIONS), 'The operations whose runs need approval. Null: all.'),
+      default: null,
+    },
+    rollbacks: {
+      type: 'boolean',
+      default: false,
+      description:
+        'Whether rollbacks need approval in any case; otherwise only those that run other steps, commands or variables than the last run.',
+    },
+  },
+}
+
+export const approvalInput = t.Unsafe<
+  (Partial<Omit<ApprovalTerms, 'from'>> & { from?: Partial<Approvers> | null }) | null
+>({ ...approvalTerms, description: 'Who approves runs before they start. Null: nobody has to.' })
+
 /** An environment as its own routes show it: with its settings. */
 export const environmentRecordSchema = t.namedObject('EnvironmentRecord', {
   ...environmentSchema.properties,
@@ -92,6 +160,11 @@ export const environmentRecordSchema = t.namedObject('EnvironmentRecord', {
     ...retentionLimits,
     required: Object.keys(retentionLimits.properties),
     description: 'How long it keeps what. Null: the defaults of the installation.',
+  }),
+  approval: t.Unsafe<ApprovalTerms | null>({
+    ...approvalTerms,
+    required: Object.keys(approvalTerms.properties),
+    description: 'Who approves runs before they start. Null: nobody has to.',
   }),
   effective_retention: t.Unsafe<Retention>({
     ...retentionLimits,

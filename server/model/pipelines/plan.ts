@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { PIPELINE_NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
 
@@ -10,6 +11,8 @@ export type PipelineDefinition = {
   isArchived: boolean
   queuePolicy: 'queue' | 'latest' | 'reject'
   maxParallelActions: number
+  /** Its runs wait for approval before they are queued. */
+  needsApproval: boolean
   /** Other pipelines run after this one. */
   hasDependents: boolean
   rollout: { batch: number | string; max_failed: number } | null
@@ -25,6 +28,7 @@ export async function loadDefinitions(
   const { rows } = await sql<PipelineDefinition>`
     select p.id, p.environment_id as "environmentId", p.operation, e.archived_at is not null as "isArchived",
       p.queue_policy as "queuePolicy", p.max_parallel_actions as "maxParallelActions", p.rollout,
+      ${PIPELINE_NEEDS_APPROVAL} as "needsApproval",
       exists (select from pipeline_run_after after where after.after_pipeline_id = p.id) as "hasDependents",
       coalesce((
         select json_agg(json_build_object('id', s.id, 'name', s.name) order by s.id) from servers s

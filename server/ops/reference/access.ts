@@ -23,6 +23,7 @@ const TOKENS: Record<NonNullable<RouteAccess['token']>, string> = {
   run: '`run`',
   hooks: '`hooks`',
   manage: '`manage`',
+  approve: '`approve`, by name: a token without scopes does not have it',
   any: 'none: any personal access token works',
   unlimited: 'a personal access token without scopes and restrictions',
   none: 'personal access tokens are rejected: log in instead',

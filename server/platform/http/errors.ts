@@ -24,6 +24,7 @@ export const ERROR_CODES = {
   nothing_to_roll_back: 409,
   live_releases_differ: 409,
   live_unknown: 409,
+  approval_outdated: 409,
   ambiguous_names: 409,
   authorization_pending: 409,
   expired_token: 409,

@@ -48,7 +48,7 @@ async function countUnlessLarge(
   filters: ActionFilters,
   count: () => Promise<number>,
 ): Promise<number> {
-  if (filters.status || filters.gate) return count()
+  if (filters.status || filters.gate || filters.ids) return count()
   const list = JSON.stringify([environmentIds, filters])
   if (known.has(list)) return COUNT_LIMIT + 1
   const total = await count()

@@ -6,6 +6,8 @@ import { loadRelated } from '#model/actions/related.ts'
 import type { ActionListItem } from '#model/actions/schemas.ts'
 import { loadCredits, withCredits } from '#model/actions/used-credits.ts'
 import { type Visibility, visibilityOf } from '#model/actions/visibility.ts'
+import { findApprovable } from '#model/gates/approvable.ts'
+import { environmentsWhere } from '#model/inventory/environment-scopes.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -24,10 +26,25 @@ export async function listActions(
 ): Promise<{ items: ActionListItem[]; extent: Extent }> {
   const visibility = await visibilityOf(deps.tree, caller)
   const environmentIds = environmentsMatching(filters, visibility.visible)
-  const { rows, extent } = await findPage(deps.db, environmentIds, filters, page, deps.largeLists)
+  const wanted = await withApprovable(deps.db, caller, visibility, filters)
+  const { rows, extent } = await findPage(deps.db, environmentIds, wanted, page, deps.largeLists)
   const items = await presentRows(deps, visibility, rows)
   if (!hasPipelineId) return { items, extent }
   return { items: items.map((item, index) => ({ ...item, pipeline_id: rows[index]!.pipeline_id })), extent }
+}
+
+const MAX_APPROVABLE = 1_000
+
+/** What `approvable` means for this caller. */
+async function withApprovable(
+  db: Database,
+  caller: Caller,
+  { visible }: Visibility,
+  { approvable, ...filters }: ActionFilters,
+): Promise<ActionFilters> {
+  if (!approvable) return filters
+  const approving = environmentsMatching(filters, environmentsWhere(caller, 'action:approve', visible))
+  return { ...filters, ids: await findApprovable(db, caller, approving, MAX_APPROVABLE) }
 }
 
 /** Related data is loaded once for all rows: the number of statements does not grow with the page. */

@@ -23,7 +23,7 @@ export type Partitions = {
  */
 export function partitionsFor(environmentIds: readonly number[], filters: ActionFilters): Partitions[] {
   const environments = sql`${environmentIds}::bigint[]`
-  const { hook_id, user_id, trigger_type, status, gate, branch } = filters
+  const { hook_id, user_id, trigger_type, status, gate, branch, ids } = filters
   const statuses = sql`unnest(${status ?? Object.keys(STATUSES)}::text[]) as s (status)`
   const pipelines = sql`(select p.id as pipeline_id from pipelines p
     where p.environment_id = any(${environments}) and ${ofPipeline(filters)}) as p`
@@ -50,6 +50,16 @@ export function partitionsFor(environmentIds: readonly number[], filters: Action
     return by(['hook_id', 'status'], from, [sql`a.hook_id is not null`, ...where])
   }
 
+  if (ids) {
+    const where = [sql`a.id = any(${ids}::bigint[])`, ...ofHook]
+    if (user_id) where.push(sql`a.triggered_by = any(${user_id}::bigint[])`)
+    if (trigger_type) where.push(sql`a.trigger_type = any(${trigger_type}::text[])`)
+    if (status) where.push(sql`a.status = any(${status}::text[])`)
+    if (gate) where.push(sql`a.gate = any(${gate}::text[])`)
+    if (branch !== undefined) where.push(sql`a.branch = ${branch}`)
+    const from = sql`(select * from ${pipelines}, unnest(${[...UNFINISHED]}::text[]) as s (status))`
+    return [by(['pipeline_id', 'status'], from, where)]
+  }
   // Few runs wait at a gate, or are of one branch, compared with all: what else is asked for is looked up in them.
   if (gate || branch !== undefined) {
     const where = [...ofHook]

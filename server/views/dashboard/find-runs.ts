@@ -90,6 +90,14 @@ export function canceledLastDay(environmentIds: readonly number[], limit: number
   return failedLastDay(environmentIds, CANCELED, limit)
 }
 
+/** Newest first. */
+export async function findByIds(db: Database, ids: readonly number[]): Promise<Found> {
+  if (ids.length === 0) return { rows: [], count: 0 }
+  const { rows } = await sql<RunRow>`
+    select ${SELECTED} from actions a where a.id = any(${ids}::bigint[]) order by a.id desc`.execute(db)
+  return { rows, count: rows.length }
+}
+
 /** A list that is not full has them all; otherwise they are counted in the relation `all`. */
 async function withCount(db: Database, rows: RunRow[], limit: number, all: RawBuilder<unknown>) {
   return { rows, count: rows.length < limit ? rows.length : await countIn(db, all) }

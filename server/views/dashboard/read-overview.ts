@@ -3,6 +3,7 @@ import type { Caller } from '#access/authorization/caller.ts'
 import { readRunDays } from '#engine/counts/run-days.ts'
 import { type ActionFilters, environmentsMatching } from '#model/actions/filters.ts'
 import { visibilityOf } from '#model/actions/visibility.ts'
+import { findApprovable } from '#model/gates/approvable.ts'
 import { errorOf, healthOf } from '#model/hooks/health.ts'
 import { loadHealth } from '#model/hooks/load-health.ts'
 import { loadPauses } from '#model/hooks/rate-budgets.ts'
@@ -14,7 +15,14 @@ import { COUNT_LIMIT } from '#platform/http/pagination.ts'
 import type { QueueDepth } from '#platform/queue/queue-depths.ts'
 import { findAttention } from './find-attention.ts'
 import { findRecentDeployments } from './find-deployments.ts'
-import { canceledLastDay, findFailures, findRunning, findWaiting, presentRuns } from './find-runs.ts'
+import {
+  canceledLastDay,
+  findByIds,
+  findFailures,
+  findRunning,
+  findWaiting,
+  presentRuns,
+} from './find-runs.ts'
 import type { FailedNotification, FailingHook, Overview, OverviewDeliveries } from './schemas.ts'
 
 export type ReadOverview = {
@@ -35,6 +43,10 @@ export async function readOverview(
   const withHooks = environmentsMatching(filters, environmentsWhere(caller, 'hook:view', visibility.scopes))
   const withServers = environmentsWhere(caller, 'server:view', visibility.scopes)
   const withLive = environmentsMatching(filters, environmentsWhere(caller, 'application:view', withServers))
+  const approving = environmentsMatching(
+    filters,
+    environmentsWhere(caller, 'action:approve', visibility.visible),
+  )
   const withDeployments = environmentsMatching(
     filters,
     environmentsWhere(caller, 'application:view', visibility.visible),
@@ -47,19 +59,31 @@ export async function readOverview(
     withLive,
     withServers: withActions.filter((id) => seen.has(id)),
   }
-  const [running, waiting, failures, counted, days, deliveries, attention, recent, alive, depths] =
-    await Promise.all([
-      findRunning(db, withActions),
-      findWaiting(db, withActions),
-      findFailures(db, withActions),
-      countAll(db, { withActions, withHooks }),
-      readRunDays(db, withActions),
-      findDeliveries(db, withHooks),
-      findAttention(db, scopes),
-      findRecentDeployments({ db, baseUrl }, withDeployments),
-      countOnline(db),
-      queueDepths(),
-    ])
+  const [
+    running,
+    waiting,
+    failures,
+    counted,
+    days,
+    deliveries,
+    attention,
+    recent,
+    approvable,
+    alive,
+    depths,
+  ] = await Promise.all([
+    findRunning(db, withActions),
+    findWaiting(db, withActions),
+    findFailures(db, withActions),
+    countAll(db, { withActions, withHooks }),
+    readRunDays(db, withActions),
+    findDeliveries(db, withHooks),
+    findAttention(db, scopes),
+    findRecentDeployments({ db, baseUrl }, withDeployments),
+    findApprovable(db, caller, approving, MAX_APPROVABLE),
+    countOnline(db),
+    queueDepths(),
+  ])
   const present = (found: typeof running) => presentRuns(visibility, baseUrl(), found.rows)
   return {
     counts: {
@@ -79,10 +103,18 @@ export async function readOverview(
     deliveries: { ...deliveries, pending: counted.pending, failed_last_day: counted.failed },
     needs_attention: attention,
     recent_deployments: recent,
+    waiting_for_you: {
+      count: approvable.length,
+      items: await present(await findByIds(db, approvable.slice(0, MAX_ITEMS))),
+    },
     workers: { alive },
     queue: { depths },
   }
 }
+
+const MAX_ITEMS = 20
+/** Of these, people need to know only that there are many. */
+const MAX_APPROVABLE = 101
 
 const MAX_FAILING = 50
 const MAX_FAILED = 20

@@ -243,6 +243,10 @@ export const overviewSchema = t.namedObject('Overview', {
     t.ref(recentDeploymentSchema),
     'Stored runs that switched a server, latest first; at most 20.',
   ),
+  waiting_for_you: t.Part('Runs that you may approve, and have not.', {
+    count: t.Count('How many there are; 101 means more than 100.'),
+    items: t.List(t.ref(overviewRunSchema), 'Newest first; at most 20.'),
+  }),
   workers: t.Part('The processes that run jobs.', {
     alive: t.Count('Workers online in the entire installation.'),
   }),

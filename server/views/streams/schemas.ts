@@ -104,6 +104,9 @@ targets at a time, some are sent later than others. After \`end\` there is nothi
   },
 }
 
+/** Who may approve a run changes with more than its moves. */
+const { 'filter[approvable]': _, ...feedFilters } = filterQuery
+
 export const feedStream = {
   traits,
   summary: 'Stream all actions',
@@ -111,7 +114,7 @@ export const feedStream = {
 first event is \`ready\`: every later change reaches you, so a list that is read after it and updated by the events is never \
 stale. ${COMMON} No change is omitted; after a disconnect a few may be repeated. A change matches \`filter[status]\` when it \
 goes to one of these statuses or leaves one. Step output and changes of targets are in the stream of the single action.`,
-  querystring: t.Exactly(filterQuery),
+  querystring: t.Exactly(feedFilters),
   headers,
   response: { 200: events(actionMoveSchema, streamReadySchema), ...streamErrors },
 }

@@ -11,6 +11,7 @@ const MOVE: ActionMove = {
   status: 'in-progress',
   status_reason_code: 'IN_PROGRESS',
   occurred_at: '2026-11-15T08:00:00.000Z',
+  gate_event: null,
   environment_id: 3,
   pipeline_id: 4,
   type: 'deploy',

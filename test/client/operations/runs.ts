@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { until } from '#test/support/until.ts'
 import { at, type Drive } from './recorder.ts'
 
 /** A deploy of the sample, and a run that is cancelled. Returns the deploy. */
@@ -51,6 +52,21 @@ export async function driveRuns({ admin }: Drive, sample: { pipelineId: number; 
   await admin.post('/actions/{id}/override', { ...at({ id: held.id }), body: letThrough })
   await admin.delete('/freezes/{id}', at({ id: freeze.id }))
   await admin.post('/actions/{id}/cancel', at({ id: held.id }))
+
+  const approval = { not_the_starter: false }
+  await admin.put('/environments/{id}', { ...frozen, body: { approval } })
+  for (const verb of ['approve', 'reject'] as const) {
+    const asked = await admin.post('/pipelines/{id}/actions', at({ id: custom.id }))
+    const subject = await until('its subject is known', 20_000, async () => {
+      const read = await admin.get('/actions/{id}/gates', at({ id: asked.id }))
+      return read.gates.find(({ gate }) => gate === 'approval')?.details.subject as string | undefined
+    })
+    const decided = { ...at({ id: asked.id }), body: { subject } }
+    await admin.post(`/actions/{id}/${verb}`, decided)
+    if (verb === 'approve') await admin.post('/actions/{id}/cancel', at({ id: asked.id }))
+    await admin.wait(asked.id)
+  }
+  await admin.put('/environments/{id}', { ...frozen, body: { approval: null } })
 
   const retried = await admin.post('/actions/{id}/retry', at({ id }))
   assert.equal((await admin.wait(retried.id)).status, 'completed')

@@ -45,4 +45,5 @@ export const all = {
   '0046-earlier-deployments': () => import('./0046-earlier-deployments.ts'),
   '0048-gates': () => import('./0048-gates.ts'),
   '0049-freezes': () => import('./0049-freezes.ts'),
+  '0050-approvals': () => import('./0050-approvals.ts'),
 }

@@ -36,7 +36,7 @@ export type AccessTables = {
     /** The session of a browser, which lives on when it is used. */
     in_cookie: Generated<boolean>
     /** The limits of a personal token; null: none. */
-    scopes: ('read' | 'run' | 'hooks' | 'manage')[] | null
+    scopes: ('read' | 'run' | 'hooks' | 'manage' | 'approve')[] | null
     organization_ids: number[] | null
     project_ids: number[] | null
     used_ip: string | null

@@ -1,6 +1,6 @@
 // What pipelines run on, and what they consist of.
 import type { Generated } from 'kysely'
-import type { ServerKind } from '#platform/vocabulary.ts'
+import type { Operation, ServerKind } from '#platform/vocabulary.ts'
 import type { Dated, Id, MaybeJson, MaybeTimestamp, Retained } from './columns.ts'
 
 export type ResourceType = 'application' | 'server'
@@ -31,6 +31,26 @@ export type Retention = {
   requests_days: number | null
 }
 
+/** Who may approve: one of these people, or a person with one of these roles. */
+export type Approvers = {
+  user_ids: number[]
+  role_ids: number[]
+  roles: ('owner' | 'admin' | 'developer' | 'viewer')[]
+}
+
+/** What runs of an environment need before they start; complete, with its defaults (model/gates/approval-terms.ts). */
+export type ApprovalTerms = {
+  required: number
+  /** Null: everyone with the permission. */
+  from: Approvers | null
+  not_the_starter: boolean
+  expires_after_minutes: number
+  /** Null: all. */
+  operations: Operation[] | null
+  /** Rollbacks, too. */
+  rollbacks: boolean
+}
+
 export type InventoryTables = {
   organizations: Retained & { id: Id; name: string; url_slug: string; owner_id: number }
   projects: Retained & {
@@ -49,6 +69,8 @@ export type InventoryTables = {
     archived_at: MaybeTimestamp
     /** Null: the defaults of the installation. */
     retention: MaybeJson<Retention>
+    /** Null: runs need no approval. */
+    approval: MaybeJson<ApprovalTerms>
   }
   credentials: Retained & {
     id: Id

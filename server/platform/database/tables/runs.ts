@@ -1,6 +1,6 @@
 // Runs, what came of them, and where.
 import type { ColumnType, Generated } from 'kysely'
-import type { Gate, ReasonCode, Status } from '#platform/vocabulary.ts'
+import type { Gate, GateEvent, ReasonCode, Status } from '#platform/vocabulary.ts'
 import type { Dated, Id, Json, MaybeJson, MaybeTimestamp, Timestamp } from './columns.ts'
 
 export type Commit = {
@@ -122,6 +122,7 @@ export type RunTables = {
     status: Status
     status_reason_code: ReasonCode
     occurred_at: Timestamp
+    gate_event: Generated<GateEvent | null>
   }
   /** What a deploy ships to the servers that served the same release before; see model/actions/changes.ts. */
   action_changes: {

@@ -12,6 +12,7 @@ export const SCOPES: { value: TokenScope; label: string; description: string }[]
     label: 'Manage',
     description: 'Change everything else: servers, pipelines, members and so on',
   },
+  { value: 'approve', label: 'Approve', description: 'Approve and reject runs, where you may' },
 ]
 
 export const EXPIRIES = [

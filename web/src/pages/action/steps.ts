@@ -51,6 +51,7 @@ const SENTENCES: Record<string, string> = {
   QUEUED: 'Ready, waiting for a worker.',
   WAITING_CONCURRENCY_PIPELINE: 'Waiting for other runs of this pipeline to finish.',
   WAITING_CONCURRENCY_TARGET: 'Waiting for other runs on the server to finish.',
+  WAITING_APPROVAL: 'Waiting until people have approved it.',
   WAITING_FREEZE: 'A freeze holds it: it starts by itself when that is over.',
   WAITING_WORKER: 'No worker that is online can take it: the server belongs to another machine.',
   COMPLETED: 'All targets completed.',
@@ -65,6 +66,9 @@ const SENTENCES: Record<string, string> = {
   FAILED_REVERT: 'The new release failed, and so did the revert to the previous one.',
   SKIPPED: 'Never ran: a run it depends on failed, or a newer run superseded it.',
   SKIPPED_UNCHANGED: 'Never ran: no file that the paths of its hook match has changed since what is live.',
+  FAILED_REJECTED: 'Rejected before it started, or before its last servers.',
+  FAILED_EXPIRED: 'Its last servers were not approved in time.',
+  SKIPPED_EXPIRED: 'Never ran: it was not approved in time.',
   SKIPPED_OUTDATED: 'Never ran: a newer run of its branch has started, or continues instead.',
 }
 

@@ -14,6 +14,8 @@ const VERBS: Record<string, string> = {
   tried: 'Tried a command on',
   repaired: 'Repaired a status of',
   overrode: 'Overrode a gate of',
+  approved: 'Approved',
+  rejected: 'Rejected',
   'secret rotated': 'Rotated the secret of',
   joined: 'Joined as',
   activated: 'Activated',

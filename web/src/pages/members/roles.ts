@@ -3,7 +3,7 @@ import type { components } from '#client/index.ts'
 
 export type Permission = NonNullable<components['schemas']['CreateRoleRequest']['permissions']>[number]
 
-export const VERBS = ['view', 'add', 'edit', 'remove', 'run'] as const
+export const VERBS = ['view', 'add', 'edit', 'remove', 'run', 'approve'] as const
 export type Verb = (typeof VERBS)[number]
 
 export const VERB_LABELS: Record<Verb, string> = {
@@ -12,11 +12,12 @@ export const VERB_LABELS: Record<Verb, string> = {
   edit: 'Edit',
   remove: 'Remove',
   run: 'Run, use',
+  approve: 'Approve',
 }
 
 /** Permissions that no route asks for are left out. A role that has one keeps it. */
 export const PERMISSION_TABLE: { resource: string; label: string; verbs: readonly Verb[] }[] = [
-  { resource: 'action', label: 'Runs', verbs: ['view'] },
+  { resource: 'action', label: 'Runs', verbs: ['view', 'approve'] },
   { resource: 'pipeline', label: 'Pipelines', verbs: ['view', 'add', 'edit', 'remove', 'run'] },
   { resource: 'hook', label: 'Hooks', verbs: ['view', 'add', 'edit', 'remove'] },
   { resource: 'application', label: 'Applications', verbs: ['view', 'add', 'edit', 'remove'] },

@@ -143,6 +143,12 @@ function WouldWait({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
         Will wait: no worker that is online can run it
       </Alert>
     )
+  if (plan.would_wait === 'WAITING_APPROVAL')
+    return (
+      <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>
+        Will wait until people have approved it
+      </Alert>
+    )
   if (plan.would_wait === 'WAITING_FREEZE')
     return (
       <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>

@@ -8,6 +8,10 @@ export type EventKind =
   | 'action.completed'
   | 'action.failed'
   | 'action.skipped'
+  | 'action.gate_changed'
+  | 'action.approval_requested'
+  | 'action.approved'
+  | 'action.rejected'
 
 export const EVENTS: readonly { value: EventKind; label: string; description: string }[] = [
   { value: 'action.created', label: 'Run created', description: 'Before anything has started' },
@@ -16,6 +20,14 @@ export const EVENTS: readonly { value: EventKind; label: string; description: st
   { value: 'action.completed', label: 'Run completed', description: 'On all servers' },
   { value: 'action.failed', label: 'Run failed', description: 'Or was canceled' },
   { value: 'action.skipped', label: 'Run skipped', description: 'It will never run' },
+  {
+    value: 'action.approval_requested',
+    label: 'Approval requested',
+    description: 'People can approve it now',
+  },
+  { value: 'action.approved', label: 'Run approved', description: 'By as many people as required' },
+  { value: 'action.rejected', label: 'Run rejected', description: 'It will not start' },
+  { value: 'action.gate_changed', label: 'Gate changed', description: 'It waits at a gate, or left one' },
   {
     value: 'action.status_changed',
     label: 'Every status change',

@@ -1,0 +1,100 @@
+import { sql } from 'kysely'
+import { type ApprovalState, isCurrent, loadApproval, lookAgain } from '#engine/scheduling/verify-approval.ts'
+import { isEnd } from '#model/actions/status.ts'
+import { NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
+import { type Eligibility, eligibilityOf } from '#model/gates/approval-terms.ts'
+import { loadPeople } from '#model/gates/load-people.ts'
+import { loadStarters } from '#model/gates/starters.ts'
+import type { Database } from '#platform/database/connect.ts'
+import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import { GATES } from '#platform/vocabulary.ts'
+import type { GateRecord } from './schemas.ts'
+
+type Row = {
+  status: Status
+  reason: ReasonCode
+  startedAt: string | null
+  isDeploy: boolean
+  needsApproval: boolean
+  askedAt: string | null
+  problem: string | null
+  waitingTargets: number
+  serverIds: number[]
+  decisions: {
+    user: { id: number; name: string }
+    decision: 'approved' | 'rejected'
+    comment: string | null
+    created_at: string
+    lapsed_at: string | null
+  }[]
+}
+
+/** The approval gate of a run; undefined when it never needed approval. `viewerId`: who asks. */
+export async function readApprovalGate(
+  db: Database,
+  actionId: number,
+  viewerId: number,
+): Promise<GateRecord | undefined> {
+  const { rows } = await sql<Row>`
+    select a.status, a.status_reason_code as reason, a.started_at as "startedAt", a.type = 'deploy' as "isDeploy",
+      ${NEEDS_APPROVAL} as "needsApproval", r.asked_at as "askedAt", r.problem,
+      (select count(*) from targets t where t.action_id = a.id and t.gate = 'approval') as "waitingTargets",
+      array(select t.server_id from targets t where t.action_id = a.id and t.started_at is null
+        and t.completed_at is null order by t.position) as "serverIds",
+      coalesce((select json_agg(json_build_object('user', json_build_object('id', u.id, 'name', u.name),
+          'decision', d.decision, 'comment', d.comment, 'created_at', d.created_at, 'lapsed_at', d.lapsed_at)
+          order by d.id)
+        from approvals d join users u on u.id = d.user_id where d.action_id = a.id), '[]') as decisions
+    from actions a left join approval_requests r on r.action_id = a.id where a.id = ${actionId}`.execute(db)
+  const [row] = rows
+  const state = await loadApproval(db, actionId)
+  if (!row || (!state && !row.needsApproval)) return undefined
+  const isWaiting = row.reason === 'WAITING_APPROVAL' || row.waitingTargets > 0
+  // What would be approved is shown only while that is what would start.
+  const isShown = isWaiting && state?.dueAt === null && state.expiresAt !== null
+  const isReady = isShown && (await isCurrent(db, state, row.isDeploy ? row.serverIds : []))
+  // Of thousands that wait, only those are compared again that people look at.
+  if (isShown && !isReady) await lookAgain(db, actionId)
+  const viewer = state && isWaiting ? await readEligibility(db, state, viewerId) : 'no_permission'
+  const last = row.decisions.findLast(({ lapsed_at }) => lapsed_at === null)
+  return {
+    gate: 'approval',
+    gate_human_readable: GATES.approval,
+    state: stateOf(row, isWaiting, state),
+    since: row.askedAt ?? (last ? iso(last.created_at) : null),
+    until: isWaiting ? (state?.expiresAt ?? null) : null,
+    details: {
+      subject: isReady ? state.subject : null,
+      is_preparing: isWaiting && !isReady,
+      required: state?.demand?.required ?? 0,
+      live: isReady ? state.shown : null,
+      decisions: row.decisions.map((one) => ({
+        ...one,
+        created_at: iso(one.created_at),
+        lapsed_at: one.lapsed_at && iso(one.lapsed_at),
+      })),
+      you_may_approve: isReady && viewer === 'eligible',
+      why_not: viewer === 'eligible' ? null : viewer,
+      problem: row.problem,
+    },
+  }
+}
+
+function stateOf(row: Row, isWaiting: boolean, state: ApprovalState | undefined): GateRecord['state'] {
+  const hasFailed =
+    row.reason === 'FAILED_REJECTED' ||
+    row.reason === 'FAILED_EXPIRED' ||
+    row.reason === 'SKIPPED_EXPIRED' ||
+    row.problem !== null
+  if (hasFailed) return 'failed'
+  if (isWaiting) return 'closed'
+  return state?.approvedAt != null || row.startedAt !== null || isEnd(row.status) ? 'open' : 'closed'
+}
+
+async function readEligibility(db: Database, state: ApprovalState, userId: number): Promise<Eligibility> {
+  const [person] = await loadPeople(db, { environmentId: state.environmentId }, [userId])
+  if (!person || !state.demand) return 'no_permission'
+  return eligibilityOf(person, state.demand, await loadStarters(db, state.actionId))
+}
+
+const iso = (time: string) => new Date(time).toISOString()

@@ -1,0 +1,59 @@
+import { sql } from 'kysely'
+import { lockScheduling } from '#model/actions/lock-scheduling.ts'
+import { eligibilityOf, NO_STARTERS, strictest } from '#model/gates/approval-terms.ts'
+import { loadPeople } from '#model/gates/load-people.ts'
+import type { Transaction } from '#platform/database/connect.ts'
+import type { ApprovalTerms } from '#platform/database/tables.ts'
+import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
+
+/** Whether enough people could approve, were they not the starters. */
+export async function checkApproval(
+  trx: Transaction,
+  terms: ApprovalTerms,
+  at: { environmentId: number } | { projectId: number },
+): Promise<HttpProblem | undefined> {
+  const errors = new FieldErrors()
+  const { from, required } = terms
+  if (from && from.user_ids.length + from.role_ids.length + from.roles.length === 0)
+    errors.add(
+      'approval.from',
+      'must name at least one user or role; null means everyone with the permission',
+    )
+  const people = await loadPeople(trx, at)
+  for (const id of from?.user_ids ?? [])
+    if (!people.some((person) => person.id === id))
+      errors.add('approval.from.user_ids', `${id} has no role in the environment`)
+  const roles = people.flatMap(({ roleIds }) => roleIds)
+  for (const id of from?.role_ids ?? [])
+    if (!roles.includes(id)) errors.add('approval.from.role_ids', `${id} is a role that no one has there`)
+  if (errors.any) return errors.problem
+  const demand = strictest([terms])!
+  const eligible = people.filter((person) => eligibilityOf(person, demand, NO_STARTERS) === 'eligible').length
+  if (required > eligible)
+    errors.add('approval.required', `is more than the number of people who may approve there (${eligible})`)
+  return errors.problem
+}
+
+/**
+ * From the moment of the commit on, nothing starts without: runs are judged under the same lock. Those that wait for approval
+ * expire earlier if the new setting says so.
+ */
+export async function storeTerms(
+  trx: Transaction,
+  environmentId: number,
+  terms: ApprovalTerms | null,
+): Promise<void> {
+  await lockScheduling(trx, [environmentId])
+  await sql`
+    update approval_terms set until = clock_timestamp()
+    where environment_id = ${environmentId} and until is null`.execute(trx)
+  if (!terms) return
+  await trx
+    .insertInto('approval_terms')
+    .values({ environment_id: environmentId, terms: JSON.stringify(terms) })
+    .execute()
+  await sql`
+    update approval_requests set expires_at = least(expires_at,
+      asked_at + ${terms.expires_after_minutes}::int * interval '1 minute')
+    where environment_id = ${environmentId} and expires_at is not null`.execute(trx)
+}
