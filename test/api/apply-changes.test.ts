@@ -303,6 +303,41 @@ suite('weekly freezes', () => {
   })
 })
 
+suite('approvals', () => {
+  const organization = nextName()
+  const live = (approval: string) =>
+    shop(organization, `  live:\n    type: production\n    approval: ${approval}\n`)
+
+  test('name approvers by their email addresses and roles, and compare equal', async () => {
+    const named = `{required: 1, from: {users: [${administrator.email.toUpperCase()}], roles: [owner]}}`
+    await applied(live(named))
+    assert.deepEqual((await applied(live(named))).changes, [])
+    const { id } = await db
+      .selectFrom('environments')
+      .select('id')
+      .orderBy('id', 'desc')
+      .executeTakeFirstOrThrow()
+    const { approval } = await read(`/environments/${id}`)
+    assert.deepEqual(approval.from, { user_ids: [administrator.id], role_ids: [], roles: ['owner'] })
+    const { changes } = await applied(live('{expires_after_minutes: 60}'))
+    const [change] = changes[0].fields
+    assert.deepEqual(change.before.from, { users: [administrator.email], roles: ['owner'] })
+    assert.deepEqual([change.after.from, change.after.expires_after_minutes], [null, 60])
+    assert.deepEqual(summarize(await applied(live('null'))), ['change environments.live'])
+  })
+
+  test('of people and roles that are not there are an error at their line', async () => {
+    const errorsOf = async (from: string) => {
+      const { status, body } = await apply(live(`{from: ${from}}`))
+      assert.equal(status, 422)
+      return JSON.stringify(body.errors)
+    }
+    assert.match(await errorsOf('{users: [ghost@example.com]}'), /ghost@example.com has no role/)
+    assert.match(await errorsOf('{roles: [Ghosts]}'), /there is no role Ghosts/)
+    assert.match(await errorsOf('{user_ids: [1]}'), /user_ids/)
+  })
+})
+
 suite('pruning', () => {
   const organization = nextName()
   const full = shop(

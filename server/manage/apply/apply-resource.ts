@@ -22,12 +22,14 @@ import { changePipeline, createPipeline } from '#manage/pipelines/manage-pipelin
 import { changeStep, createStep, removeStep } from '#manage/pipelines/manage-steps.ts'
 import { removePipeline } from '#manage/pipelines/remove-pipelines.ts'
 import { changeServer, createServer, removeServer } from '#manage/servers/manage-servers.ts'
+import type { ApprovalInput } from '#model/gates/approval-terms.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
 import { loadSteps } from '#model/pipelines/steps.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { TokenTargets } from '#platform/database/tables.ts'
 import type { HttpProblem } from '#platform/http/problems.ts'
+import { resolveApprovers } from './approvers.ts'
 import type { AddressChecks } from './check-addresses.ts'
 import { changedFields, type PlannedChange, type Upsert } from './plan.ts'
 import {
@@ -35,6 +37,7 @@ import {
   credentialPath,
   hostKind,
   keyOf,
+  ORGANIZATION,
   type PipelineName,
   parentPath,
   pipelinePath,
@@ -120,6 +123,20 @@ type Handler<Kind extends ResourceKind> = {
   ): Promise<{ kind: 'removed' } | HttpProblem>
 }
 
+/** What a document names by email addresses and names, the room takes by ids. */
+async function withApprovers<Body extends Bodies['environment']>(
+  trx: Transaction,
+  { ids, body }: Request<'environment', Body>,
+  at: { environmentId: number } | { projectId: number },
+  save: (body: Omit<Body, 'approval'> & { approval?: ApprovalInput | null }) => Promise<Saved>,
+): Promise<Saved> {
+  const { approval, ...rest } = body
+  if (!approval) return save({ ...rest, approval })
+  const organizationId = Number(ids.get(keyOf(ORGANIZATION)))
+  const resolved = await resolveApprovers(trx, approval, { organizationId, ...at })
+  return resolved.kind === 'resolved' ? save({ ...rest, approval: resolved.approval }) : resolved
+}
+
 const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
   organization: { create: createOrganization, change: changeOrganization },
   project: { create: createProject, change: changeProject },
@@ -131,8 +148,13 @@ const HANDLERS: { [Kind in ResourceKind]: Handler<Kind> } = {
   },
   environment: {
     create: (trx, request) =>
-      createEnvironment(trx, { ...request, body: { type: 'development', ...request.body } }),
-    change: changeEnvironment,
+      withApprovers(trx, request, { projectId: request.parentId }, (body) =>
+        createEnvironment(trx, { ...request, body: { type: 'development', ...body } }),
+      ),
+    change: (trx, request) =>
+      withApprovers(trx, request, { environmentId: request.id }, (body) =>
+        changeEnvironment(trx, { ...request, body }),
+      ),
     remove: removeEnvironment,
   },
   // Times are checked together.

@@ -3,12 +3,12 @@ import { readKnownHost } from '#adapters/executors/host-key.ts'
 import { normalizeCredential } from '#manage/credentials/normalize-credential.ts'
 import { columnsOf, type HookChange } from '#manage/hooks/hook-columns.ts'
 import { normalizeServer } from '#manage/servers/normalize-server.ts'
-import { wholeApproval } from '#model/gates/approval-terms.ts'
 import { wholeRetention } from '#model/inventory/retention.ts'
 import { type HealthCheckInput, normalizeHealthCheck } from '#model/pipelines/health-check.ts'
 import { wholeRollout } from '#model/pipelines/rollout.ts'
 import { parseExactly } from '#platform/exact-json.ts'
 import { MASK } from '#platform/masking/masked.ts'
+import { wholeNamedApproval } from './approvers.ts'
 import type { Path } from './problems.ts'
 import type { Bodies, DesiredResource } from './resources.ts'
 import type { ResourceKind } from './schemas.ts'
@@ -87,7 +87,7 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
   },
   environment: ({ retention, approval, ...given }) => ({
     ...given,
-    ...(approval !== undefined && { approval: wholeApproval(approval) }),
+    ...(approval !== undefined && { approval: wholeNamedApproval(approval) }),
     ...(retention !== undefined && { retention: wholeRetention(retention) }),
   }),
   server({ credential, ...given }, { server }) {

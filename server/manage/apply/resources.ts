@@ -1,7 +1,7 @@
-import type { ApprovalInput } from '#model/gates/approval-terms.ts'
 import type { IncomingHookChange } from '#model/hooks/schemas.ts'
 import { DEPLOY_STEPS } from '#model/pipelines/built-in-steps.ts'
 import type { Retention } from '#platform/database/tables.ts'
+import type { NamedApproval } from './approvers.ts'
 import type { Path } from './problems.ts'
 import type {
   ApplicationEntry,
@@ -27,7 +27,7 @@ export type Bodies = {
     type?: 'development' | 'staging' | 'production'
     description?: string | null
     retention?: Partial<Retention> | null
-    approval?: ApprovalInput | null
+    approval?: NamedApproval | null
   }
   freeze: FreezeEntry
   server: Omit<ServerEntry, 'pipelines'>

@@ -5,8 +5,10 @@ import { weeklyFreeze } from '#manage/freezes/schemas.ts'
 import { environmentBody, organizationBody, projectBody } from '#manage/organizations/schemas.ts'
 import { serverBody } from '#manage/servers/schemas.ts'
 import { incomingHookBody, outgoingHookBody } from '#model/hooks/schemas.ts'
+import { approvalTerms } from '#model/inventory/schemas.ts'
 import { pipelineBody, stepBody } from '#model/pipelines/schemas.ts'
 import * as t from '#platform/http/schemas.ts'
+import type { NamedApproval } from './approvers.ts'
 
 const MAX_VALUES = 500
 export const MAX_DOCUMENT_BYTES = 1024 * 1024
@@ -131,8 +133,35 @@ const applicationEntry = t.Exactly({
 /** One that happens once is an event of the day, and not in a document: it would lift it, or bring it back. */
 const freezeEntry = t.Exactly(fieldsOf(weeklyFreeze, 'name'))
 
+const names = (maxLength: number, description: string) => ({
+  type: 'array',
+  items: { type: 'string', minLength: 1, maxLength },
+  maxItems: 100,
+  uniqueItems: true,
+  description,
+})
+
+const namedApproval = t.Unsafe<NamedApproval | null>({
+  ...approvalTerms,
+  properties: {
+    ...approvalTerms.properties,
+    from: {
+      ...approvalTerms.properties.from,
+      properties: {
+        users: names(320, 'Users, by their email addresses.'),
+        roles: names(
+          60,
+          'Users with one of these roles there: built-in ones, or custom ones by their names.',
+        ),
+      },
+    },
+  },
+  description: 'Who approves runs before they start. Null: no one has to.',
+})
+
 const environmentEntry = t.Exactly({
-  ...fieldsOf(environmentBody, 'name'),
+  ...fieldsOf(environmentBody, 'name', 'approval'),
+  approval: t.Optional(namedApproval),
   freezes: ByName(
     weeklyFreeze.properties.name,
     freezeEntry,

@@ -13,6 +13,7 @@ import { anyOf } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { findRow, findRows } from '#platform/database/rows.ts'
 import type { CredentialsTable, PipelinesTable, ServersTable, Tables } from '#platform/database/tables.ts'
+import { nameApprovers } from './approvers.ts'
 import {
   credentialPath,
   environmentPath,
@@ -106,9 +107,13 @@ async function loadEnvironments(db: Database, state: LoadedState, scope: Scope &
   const inProject = { project_id: scope.project_id, deleted_at: null }
   const fields = ['type', 'description', 'retention', 'approval'] as const
   const rows = await findRows(db, 'environments', inProject, ['id', 'name', ...fields], { orderBy: 'id' })
-  for (const row of rows) {
+  const approvals = await nameApprovers(
+    db,
+    rows.map(({ approval }) => approval),
+  )
+  for (const [index, row] of rows.entries()) {
     const at = { path: environmentPath(row.name), scope: { ...scope, environment_id: row.id } }
-    state.add('environment', row, at, pick(row, fields))
+    state.add('environment', row, at, { ...pick(row, fields), approval: approvals[index] })
   }
   const ids = rows.map(({ id }) => id)
   await loadFreezes(db, state, ids)

@@ -99,7 +99,7 @@ const words = (values: readonly string[], description: string) => ({
   description,
 })
 
-const approvalTerms = {
+export const approvalTerms = {
   type: ['object', 'null'],
   additionalProperties: false,
   properties: {
@@ -125,7 +125,7 @@ const approvalTerms = {
       type: 'boolean',
       default: true,
       description:
-        'Whoever started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.',
+        'People who started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.',
     },
     expires_after_minutes: {
       type: 'integer',
@@ -151,7 +151,7 @@ const approvalTerms = {
 
 export const approvalInput = t.Unsafe<
   (Partial<Omit<ApprovalTerms, 'from'>> & { from?: Partial<Approvers> | null }) | null
->({ ...approvalTerms, description: 'Who approves runs before they start. Null: nobody has to.' })
+>({ ...approvalTerms, description: 'Who approves runs before they start. Null: no one has to.' })
 
 /** An environment as its own routes show it: with its settings. */
 export const environmentRecordSchema = t.namedObject('EnvironmentRecord', {
@@ -164,7 +164,7 @@ export const environmentRecordSchema = t.namedObject('EnvironmentRecord', {
   approval: t.Unsafe<ApprovalTerms | null>({
     ...approvalTerms,
     required: Object.keys(approvalTerms.properties),
-    description: 'Who approves runs before they start. Null: nobody has to.',
+    description: 'Who approves runs before they start. Null: no one has to.',
   }),
   effective_retention: t.Unsafe<Retention>({
     ...retentionLimits,
