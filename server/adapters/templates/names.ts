@@ -86,6 +86,7 @@ const GATES = fields({
   approval: fields({
     required: VALUE,
     given: VALUE,
+    asked: { kind: 'list', items: VALUE },
     until: VALUE,
     decisions: { kind: 'list', items: fields({ decision: VALUE, by: VALUE, comment: VALUE }) },
   }),

@@ -6,10 +6,14 @@ import type { Action } from '#model/actions/schemas.ts'
 import { isEnd } from '#model/actions/status.ts'
 import type { Visibility } from '#model/actions/visibility.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
-import { APPLIES } from '#model/gates/approval-sql.ts'
+import { TERMS } from '#model/gates/approval-sql.ts'
+import { type Demand, eligibilityOf, strictest } from '#model/gates/approval-terms.ts'
+import { loadPeople } from '#model/gates/load-people.ts'
+import { loadStarters } from '#model/gates/starters.ts'
 import type { CapturedValues } from '#model/hooks/captured.ts'
 import type { Tree } from '#model/inventory/tree.ts'
 import type { Database } from '#platform/database/connect.ts'
+import type { ApprovalTerms } from '#platform/database/tables.ts'
 import type { Gate } from '#platform/vocabulary.ts'
 import type { ClaimedDelivery } from './claim-deliveries.ts'
 import type { OutgoingHook } from './outgoing-hooks.ts'
@@ -151,8 +155,9 @@ export function summarizeChanges(widest: Widest | undefined) {
 }
 
 type GatesContext = {
+  environmentId: number
   waiting_at: Gate | null
-  required: number | null
+  terms: ApprovalTerms[]
   until: string | null
   decisions: { decision: string; by: string; comment: string | null }[]
 }
@@ -162,21 +167,41 @@ async function readGatesContext(db: Database, actionId: number) {
   const { rows } = await sql<GatesContext>`
     select case when exists (select from targets t where t.action_id = a.id and t.gate = 'approval')
         then 'approval' else a.gate end as waiting_at,
-      (select max((x.terms ->> 'required')::int) from approval_terms x where ${APPLIES}) as required,
-      r.expires_at as until, coalesce((
+      a.environment_id as "environmentId", ${TERMS} as terms, r.expires_at as until, coalesce((
         select json_agg(json_build_object('decision', d.decision, 'by', u.name, 'comment', d.comment) order by d.id)
         from approvals d join users u on u.id = d.user_id where d.action_id = a.id and d.lapsed_at is null), '[]')
         as decisions
     from actions a left join approval_requests r on r.action_id = a.id where a.id = ${actionId}`.execute(db)
   const row = rows[0]
+  const demand = strictest(row?.terms ?? [])
   const approved = row?.decisions.filter(({ decision }) => decision === 'approved') ?? []
   return {
     waiting_at: row?.waiting_at ?? null,
     approval: {
-      required: row?.required ?? 0,
+      required: demand?.required ?? 0,
       given: approved.length,
+      asked:
+        row?.waiting_at === 'approval' && demand
+          ? await namesOfAsked(db, actionId, row.environmentId, demand)
+          : [],
       until: row?.until ?? null,
       decisions: row?.decisions ?? [],
     },
   }
+}
+
+/** More are not named in a message. */
+const MAX_ASKED = 10
+
+/** Those whose approval would count now. */
+async function namesOfAsked(
+  db: Database,
+  actionId: number,
+  environmentId: number,
+  demand: Demand,
+): Promise<string[]> {
+  const starters = await loadStarters(db, actionId)
+  const people = await loadPeople(db, { environmentId })
+  const eligible = people.filter((person) => eligibilityOf(person, demand, starters) === 'eligible')
+  return eligible.slice(0, MAX_ASKED).map(({ name }) => name)
 }

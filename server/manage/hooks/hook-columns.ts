@@ -1,7 +1,7 @@
 import type { Updateable } from 'kysely'
 import type { RequestSettings } from '#model/hooks/compile-requests.ts'
 import type { HookRow } from '#model/hooks/present-hook.ts'
-import { EACH_STATUS_ONCE } from '#model/hooks/presets/parts.ts'
+import { PRESET_EVENTS } from '#model/hooks/presets/parts.ts'
 import type {
   HookCapture,
   HookRequestTemplate,
@@ -155,7 +155,7 @@ function completeRequest({
 
 function outgoingTrigger(trigger: OutgoingHookChange['trigger_when'], hasPreset: boolean) {
   const {
-    events = hasPreset ? EACH_STATUS_ONCE : ['action.status_changed'],
+    events = hasPreset ? PRESET_EVENTS : ['action.status_changed'],
     conditions = [],
     scope = 'pipeline',
   } = trigger ?? {}

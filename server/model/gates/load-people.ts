@@ -6,6 +6,7 @@ import type { Person } from './approval-terms.ts'
 type Row = {
   id: number
   email: string
+  name: string
   isActive: boolean
   grants: { builtIn: BuiltInRole | null; roleId: number | null; permissions: string[] | null }[]
 }
@@ -15,14 +16,14 @@ export async function loadPeople(
   db: Database,
   at: { environmentId: number } | { projectId: number },
   userIds: readonly number[] | null = null,
-): Promise<Person[]> {
+): Promise<(Person & { name: string })[]> {
   const environmentId = 'environmentId' in at ? at.environmentId : null
   const projectId =
     'projectId' in at
       ? at.projectId
       : sql`(select project_id from environments where id = ${at.environmentId}::bigint)`
   const { rows } = await sql<Row>`
-    select u.id, u.email, u.active as "isActive", json_agg(json_build_object('builtIn', g.built_in_role,
+    select u.id, u.email, u.name, u.active as "isActive", json_agg(json_build_object('builtIn', g.built_in_role,
       'roleId', g.role_id, 'permissions', r.permissions)) as grants
     from projects p join grants g on g.organization_id = p.organization_id
       and (g.project_id is null or g.project_id = p.id) and (g.environment_id is null or g.environment_id = ${environmentId}::bigint)

@@ -285,7 +285,7 @@ export const outgoingHookBody = t.Exactly({
           minItems: 1,
           uniqueItems: true,
           description:
-            'The events that it reports. Default: `action.status_changed`; with a preset, each status once.',
+            'The events that it reports. Default: `action.status_changed`; with a preset, each status once, and what happens at gates.',
         }),
         conditions,
         scope: t.Word(['pipeline', 'resource'] as const, {

@@ -6,13 +6,13 @@ import {
   COMMIT,
   CONTEXT,
   DEPLOYMENT_STATE,
-  EACH_STATUS_ONCE,
+  DESCRIPTION,
   GITHUB_HEADERS,
   GITHUB_STATE,
   GITLAB_STATE,
   LINK,
+  PRESET_EVENTS,
   type PresetRequests,
-  REASON,
   REPOSITORY,
 } from './parts.ts'
 import { isAboutCommits, OPTIONS, type Preset, type PresetKind, providerOf } from './schema.ts'
@@ -53,7 +53,7 @@ export function expandPreset(preset: Preset, credential: TokenOwner | null, time
     /** The fields of an ordinary hook that does the same. */
     ...complete(expanded, timeoutSeconds),
     /** Which events it reports, unless the hook says so itself. */
-    events: EACH_STATUS_ONCE,
+    events: PRESET_EVENTS,
     /** In addition to those of the hook. */
     conditions: isAboutCommits(preset.kind) ? [HAS_COMMIT] : [],
   }
@@ -133,7 +133,7 @@ function githubDeployment(preset: Preset, api: string): PresetRequests {
         request_body: {
           state: DEPLOYMENT_STATE,
           log_url: LINK,
-          description: REASON,
+          description: DESCRIPTION,
           ...(environment_url !== undefined && { environment_url }),
           auto_inactive,
         },
@@ -157,7 +157,7 @@ const projectPath = (prefix: string) =>
     `{% assign path = path | append: '|' | replace: '/|', '|' | replace: '.git|', '' | remove: '|'${prefix && ` | remove_first: '${prefix}/'`} %}{{ path }}`,
   ].join('')
 
-const about = { description: REASON, target_url: LINK }
+const about = { description: DESCRIPTION, target_url: LINK }
 
 function githubStatus({ context = CONTEXT }: Preset, api: string): PresetRequests {
   return {

@@ -1,10 +1,9 @@
-import { discordAgent, LINK, type PresetRequests } from './parts.ts'
+import { discordAgent, LINK, type PresetRequests, REASON_AND_ASKED } from './parts.ts'
 import type { Preset } from './schema.ts'
 
 // What a message about a run says: who, what, for how long, and where to look. Texts of others are plain.
 
-const HEADLINE =
-  "{% case action.status %}{% when 'completed' %}✅{% when 'failed' %}❌{% when 'skipped' %}⏭️{% when 'in-progress' %}⏳{% else %}🕒{% endcase %} {{ application.name | default: pipeline.name }}, {{ environment.name }}: {{ action.status_reason_human_readable }}"
+const HEADLINE = `{% case action.status %}{% when 'completed' %}✅{% when 'failed' %}❌{% when 'skipped' %}⏭️{% when 'in-progress' %}⏳{% else %}🕒{% endcase %} {{ application.name | default: pipeline.name }}, {{ environment.name }}: ${REASON_AND_ASKED}`
 const PIPELINE = '{{ pipeline.name }}'
 const STARTED_BY = '{{ action.triggered_from.name | default: action.triggered_from.trigger_type }}'
 

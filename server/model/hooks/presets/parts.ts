@@ -1,5 +1,6 @@
 // What the requests of presets, and of the catalog, are written with.
 import { VERSION } from '#platform/version.ts'
+import { GATE_EVENTS } from '#platform/vocabulary.ts'
 
 /** The commit that is deployed; until it is resolved, what the caller named if that is a full hash. */
 export const COMMIT =
@@ -10,6 +11,11 @@ export const CONTEXT = 'gantry/{{ environment.name | truncate: 120 }}/{{ pipelin
 export const LINK = '{{ action.url_web_permalink }}'
 export const REASON = '{{ action.status_reason_human_readable }}'
 
+/** Where people are asked to approve a run, also how many have, and who is asked. */
+export const REASON_AND_ASKED = `${REASON}{% if gates.waiting_at == 'approval' and gates.approval.asked.size > 0 %} ({{ gates.approval.given }} of {{ gates.approval.required }}), asked: {{ gates.approval.asked | join: ', ' }}{% endif %}`
+/** Services take 140 characters. */
+export const DESCRIPTION = `{% capture reason %}${REASON_AND_ASKED}{% endcapture %}{{ reason | truncate: 140 }}`
+
 /** Each happens at most once per action, so a receiver never gets the same status twice. */
 export const EACH_STATUS_ONCE = [
   'action.created',
@@ -17,6 +23,11 @@ export const EACH_STATUS_ONCE = [
   'action.completed',
   'action.failed',
   'action.skipped',
+] as const
+
+export const PRESET_EVENTS = [
+  ...EACH_STATUS_ONCE,
+  ...GATE_EVENTS.map((event) => `action.${event}` as const),
 ] as const
 
 export const GITHUB_STATE =
