@@ -4,11 +4,13 @@ import { context, whoami } from './commands/account.ts'
 import { actions } from './commands/actions.ts'
 import { api } from './commands/api.ts'
 import { applications } from './commands/applications.ts'
+import { approve, reject, waiting } from './commands/approve.ts'
 import { changes } from './commands/changes.ts'
 import { completion } from './commands/completion.ts'
 import { credentials } from './commands/credentials.ts'
 import { doctor } from './commands/doctor.ts'
 import { apply, exportProject } from './commands/document.ts'
+import { freeze, unfreeze } from './commands/freeze.ts'
 import { hooks } from './commands/hooks.ts'
 import { init } from './commands/init.ts'
 import { insights } from './commands/insights.ts'
@@ -31,6 +33,7 @@ import { VERSION } from './version.ts'
 /** In the order in which help lists them. */
 const COMMANDS: [group: string, ...Register[]][] = [
   ['Runs', status, runPipeline, watch, logs, cancel, retry, rollback, plan, open, actions],
+  ['Gates', waiting, approve, reject, freeze, unfreeze],
   ['Releases', live, releases, changes, insights],
   ['Resources', pipelines, applications, servers, credentials, members, variables, workers],
   ['gantry.yaml', init, apply, exportProject],

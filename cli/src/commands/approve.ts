@@ -1,0 +1,145 @@
+// Runs that wait for people: which ones, what they ship, and the decision.
+import type { components, Gantry } from '@gantry/client'
+import { type ActionListItem, pathOf, sourceOf, stateOf } from '../actions.ts'
+import { confirm } from '../ask.ts'
+import type { Cli } from '../cli.ts'
+import { examples, type Register, run } from '../command.ts'
+import { Failure, usage } from '../ending.ts'
+import { EXIT } from '../exit-codes.ts'
+import { printChanges } from '../runs/changes.ts'
+import { ACTION, findActionId, readAction } from '../runs/find.ts'
+import { plain, type Screen } from '../screen.ts'
+import { type Column, printTable } from '../table.ts'
+import { ago } from '../times.ts'
+
+type ActionGates = components['schemas']['ActionGates']
+type Approval = {
+  subject: string | null
+  required: number
+  is_preparing: boolean
+  decisions: {
+    user: { name: string }
+    decision: string
+    comment: string | null
+    lapsed_at: string | null
+  }[]
+}
+type Options = { comment?: string; yes?: true; json?: true }
+type Verb = 'approve' | 'reject'
+
+const DONE: Record<Verb, string> = { approve: 'approved', reject: 'rejected' }
+
+export const waiting: Register = (program) => {
+  const command = program
+    .command('waiting')
+    .description('list the runs that wait for your approval')
+    .option('--json', 'print JSON')
+    .action(
+      run(async ({ connect, screen }, { json }: { json?: true }) => {
+        const { gantry } = await connect()
+        const query = { 'filter[approvable]': 'true' as const, per_page: 100 }
+        const found = await gantry.get('/actions', { params: { query } })
+        if (json) return screen.json(found)
+        printTable(screen, found, columns(screen), 'No run waits for you.')
+      }),
+    )
+  examples(command, ['gantry waiting', 'what you could approve'], ['gantry approve 42', 'one of them'])
+}
+
+const columns = ({ isTerminal }: Screen): Column<ActionListItem>[] => [
+  { title: 'run', text: ({ id }) => `#${id}` },
+  { title: 'what', text: pathOf },
+  { title: 'source', text: sourceOf },
+  { title: 'by', text: ({ triggered_from }) => triggered_from.name ?? triggered_from.trigger_type },
+  { title: 'created', text: ({ created_at }) => (isTerminal ? ago(created_at) : created_at) },
+]
+
+const decision =
+  (verb: Verb, description: string): Register =>
+  (program) => {
+    const command = program
+      .command(verb)
+      .description(description)
+      .argument('<action>', ACTION)
+      .option('--comment <text>', 'why, for others and the audit log')
+      .option('-y, --yes', 'do not ask; required without a terminal')
+      .option('--json', 'print the gates of the run as JSON')
+      .action(run((cli, given: string, options: Options) => decide(cli, verb, given, options)))
+    examples(
+      command,
+      [`gantry ${verb} 42`, 'shows what ships, and asks'],
+      [`gantry ${verb} web --yes --comment "Checked on staging"`, 'without a question'],
+    )
+  }
+
+export const approve = decision('approve', 'approve what a run ships, so that it can start; asks first')
+export const reject = decision('reject', 'reject what a run ships, which ends it; asks first')
+
+async function decide(cli: Cli, verb: Verb, given: string, options: Options): Promise<void> {
+  const { screen } = cli
+  if (!screen.isInteractive && !options.yes)
+    throw usage(`Without a terminal, \`gantry ${verb}\` does not ask.`, 'Add --yes to decide anyway.')
+  const { gantry } = await cli.connect()
+  const id = await findActionId(gantry, given)
+  const approval = await readSubject(cli, gantry, id)
+  if (!options.json) await show(screen, gantry, id, approval)
+  const question = `${verb === 'approve' ? 'Approve' : 'Reject'} #${id}?`
+  if (!options.yes && !(await confirm(question)))
+    throw new Failure('Nothing was changed.', { exit: EXIT.ended })
+  // What was shown is what is decided: if it has changed since, the server refuses.
+  const body = { subject: approval.subject!, ...(options.comment && { comment: options.comment }) }
+  const params = { path: { id } }
+  const gates = await (verb === 'approve'
+    ? gantry.post('/actions/{id}/approve', { params, body })
+    : gantry.post('/actions/{id}/reject', { params, body }))
+  if (options.json) return screen.json(gates)
+  const after = approvalOf(gates)
+  const missing = after.required - countApprovals(after)
+  const left = verb === 'approve' && missing > 0 ? ` It needs ${people(missing)} more.` : ''
+  screen.print(`#${id} is ${DONE[verb]}.${left} ${stateOf(await readAction(gantry, id))}`)
+}
+
+const people = (count: number) => `${count} ${count === 1 ? 'person' : 'people'}`
+
+const approvalOf = ({ gates }: ActionGates) =>
+  gates.find(({ gate }) => gate === 'approval')?.details as Approval
+
+const countApprovals = ({ decisions }: Approval) =>
+  decisions.filter((one) => one.decision === 'approved' && one.lapsed_at === null).length
+
+const PREPARED_WITHIN_MS = 60_000
+const POLL_MS = 500
+
+/** Right after its start, a worker finds out what a run ships. */
+async function readSubject(cli: Cli, gantry: Gantry, id: number): Promise<Approval> {
+  const deadline = Date.now() + PREPARED_WITHIN_MS
+  let isNoted = false
+  for (;;) {
+    const gates = await gantry.get('/actions/{id}/gates', { params: { path: { id } } })
+    const approval = gates.gates.some(({ gate }) => gate === 'approval') ? approvalOf(gates) : null
+    if (approval?.subject) return approval
+    if (!approval?.is_preparing || Date.now() > deadline)
+      throw new Failure(`#${id} does not wait for approval.`, {
+        exit: EXIT.refused,
+        hint: '`gantry waiting` lists the runs that wait for you.',
+      })
+    if (!isNoted) cli.screen.note('Gantry is finding out what ships…')
+    isNoted = true
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    if (cli.signal.aborted) throw new Failure('Nothing was changed.', { exit: EXIT.interrupted })
+  }
+}
+
+async function show(screen: Screen, gantry: Gantry, id: number, approval: Approval): Promise<void> {
+  const action = await readAction(gantry, id)
+  screen.print(screen.style('bold', `#${id} ${pathOf(action)} ${sourceOf(action)}`.trim()))
+  const by = action.triggered_from.name ?? action.triggered_from.trigger_type
+  screen.print(plain(`Started by ${by}. Needs ${people(approval.required)} to approve it.`))
+  for (const { user, decision: made, comment, lapsed_at } of approval.decisions)
+    if (lapsed_at === null) screen.print(plain(`${user.name} ${made}${comment ? `: ${comment}` : ''}`))
+  if (action.type !== 'deploy') return
+  screen.print()
+  const params = { path: { action_id: id } }
+  printChanges(screen, await gantry.get('/actions/{action_id}/changes', { params }))
+  screen.print()
+}
