@@ -23,7 +23,7 @@ type Authorization = { kind: 'done'; code: string; expires_at: string }
 export async function createAuthorization(
   trx: Transaction,
   caller: Caller,
-  { redirect_uri, code_challenge, name }: Static<typeof authorizationInput>,
+  { redirect_uri, code_challenge, name, may_approve = false }: Static<typeof authorizationInput>,
 ): Promise<Authorization | HttpProblem | { kind: 'too-many' }> {
   if (!(await lockAccess(trx, caller))) return ENDED
   const { open } = await trx
@@ -38,7 +38,7 @@ export async function createAuthorization(
     .insertInto('login_authorizations')
     .values({
       ...{ code_hash: hashToken(code), code_challenge: Buffer.from(code_challenge, 'base64url') },
-      ...{ redirect_uri, name, user_id: caller.id, token_id: caller.token.id, expires_at: LIFE },
+      ...{ redirect_uri, name, user_id: caller.id, token_id: caller.token.id, may_approve, expires_at: LIFE },
     })
     .returning('expires_at')
     .executeTakeFirstOrThrow()
@@ -47,7 +47,7 @@ export async function createAuthorization(
 
 type Account = { id: number; email: string }
 export type TakenCode =
-  | { kind: 'taken'; name: string; account: Account }
+  | { kind: 'taken'; name: string; mayApprove: boolean; account: Account }
   /** `account`: whose code it was. */
   | { kind: 'refused'; reason: string; account: Account | null }
 
@@ -62,7 +62,7 @@ export async function takeCode(
   const row = await trx
     .deleteFrom('login_authorizations')
     .where('code_hash', '=', hashToken(code))
-    .returning(['code_challenge', 'redirect_uri', 'name', 'user_id', 'token_id'])
+    .returning(['code_challenge', 'redirect_uri', 'name', 'user_id', 'token_id', 'may_approve'])
     .returning(sql<boolean>`expires_at > now()`.as('is_current'))
     .executeTakeFirst()
   if (!row) return { kind: 'refused', reason: 'unknown_code', account: null }
@@ -78,7 +78,7 @@ export async function takeCode(
     return refused('wrong_verifier')
   if (row.redirect_uri !== redirect_uri) return refused('wrong_redirect_uri')
   if (!isSession || !active) return refused('ended_session')
-  return { kind: 'taken', name: row.name, account }
+  return { kind: 'taken', name: row.name, mayApprove: row.may_approve, account }
 }
 
 /** Deletes approvals that were never used; run by a job. */

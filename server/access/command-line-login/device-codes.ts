@@ -2,6 +2,7 @@
 // short code, a person enters it on a page of any other machine, and the command line asks until it gets its token.
 import { hash, randomInt } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
+import type { Static } from 'typebox'
 import type { Throttled } from '#access/accounts/login.ts'
 import { countFailure, readThrottle, rejectsAtOnce, subjectsOf } from '#access/accounts/login-throttle.ts'
 import { networkOf } from '#access/accounts/networks.ts'
@@ -13,6 +14,7 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import { NOW } from '#platform/database/rows.ts'
 import type { Tables } from '#platform/database/tables.ts'
 import { type IssuedToken, issueLogin, recordRefusal } from './exchange.ts'
+import type { deviceApproval } from './schemas.ts'
 
 export const LIFE_SECONDS = 600
 /** Between two questions of the command line. */
@@ -89,7 +91,7 @@ type Answered =
 export function answerDevice(
   db: Database,
   caller: Caller,
-  typed: string,
+  { user_code: typed, may_approve = false }: Static<typeof deviceApproval>,
   answer: Answer,
   { ipAddress }: Actor,
 ): Promise<Answered> {
@@ -121,7 +123,7 @@ export function answerDevice(
         .updateTable('device_codes')
         .set({
           state: answer,
-          ...(answer === 'approved' && { user_id: caller.id, token_id: caller.token.id }),
+          ...(answer === 'approved' && { user_id: caller.id, token_id: caller.token.id, may_approve }),
         })
         .where('user_code_hash', '=', hashOfCode(typed))
         .execute()
@@ -149,7 +151,7 @@ export function takeDeviceToken(
   return db.transaction().execute(async (trx): Promise<Taken> => {
     const device = await trx
       .selectFrom('device_codes')
-      .select(['device_hash', 'name', 'state', 'user_id', 'token_id'])
+      .select(['device_hash', 'name', 'state', 'user_id', 'token_id', 'may_approve'])
       .select(
         sql<boolean>`coalesce(polled_at > now() - ${INTERVAL_SECONDS - TOLERANCE_SECONDS} * interval '1 second', false)`.as(
           'is_too_fast',
@@ -180,7 +182,8 @@ export function takeDeviceToken(
       await recordRefusal(trx, actor, { reason: 'ended_session', account: { id, email } })
       return { kind: 'expired' }
     }
-    return { kind: 'done', userId: id, row: await issueLogin(trx, id, device.name, actor) }
+    const machine = { name: device.name, mayApprove: device.may_approve }
+    return { kind: 'done', userId: id, row: await issueLogin(trx, id, machine, actor) }
   })
 }
 

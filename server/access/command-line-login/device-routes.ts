@@ -17,6 +17,7 @@ import {
   takeDeviceToken,
 } from './device-codes.ts'
 import {
+  deviceApproval,
   deviceInput,
   deviceLogin,
   deviceSchema,
@@ -40,7 +41,7 @@ const ANSWERS = [
     'approve',
     'approveDevice',
     'Approve the login of a machine',
-    'The machine gets a token that has every permission of yours.',
+    'The machine gets a token that has every permission of yours, except that it approves runs only with `may_approve`.',
   ],
   ['denied', 'deny', 'denyDevice', 'Deny the login of a machine', 'The machine learns that it was denied.'],
 ] as const
@@ -86,20 +87,19 @@ export const deviceRoutes: FastifyPluginAsyncTypebox<DeviceRoutes> = async (app,
       {
         ...operation(withTokens('none', signedIn), id, summary, {
           description: `For the page \`/app/device\`. ${effect} Requires the session cookie of a browser; tokens are rejected. Five wrong codes are allowed per session, and they count as failed logins.`,
-          body: t.ref(userCodeInput),
+          body: answer === 'approved' ? t.ref(deviceApproval) : t.ref(userCodeInput),
           response: { 200: t.ref(deviceSchema), ...t.errorResponses(400, 401, 403, 409, 422, 429) },
         }),
         onRequest: requireBrowser,
       },
-      (request: FastifyRequest<{ Body: t.Static<typeof userCodeInput> }>) => answered(request, answer),
+      (request: FastifyRequest<{ Body: t.Static<typeof deviceApproval> }>) => answered(request, answer),
     )
 
   async function answered(
-    request: FastifyRequest<{ Body: t.Static<typeof userCodeInput> }>,
+    request: FastifyRequest<{ Body: t.Static<typeof deviceApproval> }>,
     answer: (typeof ANSWERS)[number][0],
   ) {
-    const { user_code } = request.body
-    const outcome = await answerDevice(db, callerOf(request), user_code, answer, actorOf(request))
+    const outcome = await answerDevice(db, callerOf(request), request.body, answer, actorOf(request))
     switch (outcome.kind) {
       case 'done':
         return outcome.device

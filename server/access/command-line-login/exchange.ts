@@ -10,11 +10,14 @@ import {
 } from '#access/accounts/login-throttle.ts'
 import { issuePersonalToken } from '#access/accounts/personal-tokens.ts'
 import { type Actor, recordAudit } from '#access/audit/record.ts'
+import type { TokenScope } from '#access/authorization/token-limits.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { type TakenCode, takeCode } from './authorizations.ts'
 import { type exchangeInput, tokenNameOf } from './schemas.ts'
 
 const LIFE = sql<string>`now() + interval '90 days'`
+/** Without scopes, a token has every permission except this one. */
+const SCOPES: TokenScope[] = ['read', 'run', 'hooks', 'manage', 'approve']
 
 export type IssuedToken = Awaited<ReturnType<typeof issuePersonalToken>>
 type Exchanged = { kind: 'done'; userId: number; row: IssuedToken } | { kind: 'refused' } | Throttled
@@ -34,8 +37,9 @@ export async function exchangeCode(
   return db.transaction().execute(async (trx): Promise<Exchanged> => {
     const code = await takeCode(trx, input)
     if (code.kind === 'taken') {
-      const { id } = code.account
-      return { kind: 'done', userId: id, row: await issueLogin(trx, id, code.name, { ipAddress, requestId }) }
+      const { name, mayApprove, account } = code
+      const row = await issueLogin(trx, account.id, { name, mayApprove }, { ipAddress, requestId })
+      return { kind: 'done', userId: account.id, row }
     }
     const throttled = throttledFor(await readThrottle(trx, subjects))
     await countNetworkFailure(trx, subjects)
@@ -48,11 +52,12 @@ export async function exchangeCode(
 export function issueLogin(
   trx: Transaction,
   userId: number,
-  machine: string,
+  machine: { name: string; mayApprove: boolean },
   from: Pick<Actor, 'ipAddress' | 'requestId'>,
 ): Promise<IssuedToken> {
-  const limits = { scopes: null, organization_ids: null, project_ids: null, expires_at: LIFE }
-  return issuePersonalToken(trx, userId, { ...from, userId }, { name: tokenNameOf(machine), ...limits })
+  const scopes = machine.mayApprove ? SCOPES : null
+  const limits = { scopes, organization_ids: null, project_ids: null, expires_at: LIFE }
+  return issuePersonalToken(trx, userId, { ...from, userId }, { name: tokenNameOf(machine.name), ...limits })
 }
 
 /** Of codes that existed: the others say nothing, and anybody can send them. */

@@ -52,7 +52,7 @@ export const commandLineLoginRoutes: FastifyPluginAsyncTypebox<DeviceRoutes> = a
     '/session/authorizations/token',
     operation(publicly, 'exchangeLoginAuthorization', 'Exchange a code for a personal access token', {
       description:
-        'The second half of `gantry login`. The token has every permission of the user who approved, expires after 90 days and is named `gantry on <name>`. A code works once: an attempt with a wrong verifier or redirect URI uses it up. Failures are throttled like failed logins.',
+        'The second half of `gantry login`. The token has every permission of the user who approved, except that it approves runs only if that was allowed, expires after 90 days and is named `gantry on <name>`. A code works once: an attempt with a wrong verifier or redirect URI uses it up. Failures are throttled like failed logins.',
       body: t.ref(exchangeInput),
       response: { 201: exchanged, ...t.errorResponses(400, 422, 429) },
     }),

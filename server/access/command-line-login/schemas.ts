@@ -20,6 +20,12 @@ const redirectUri = t.Text({
 export const tokenNameOf = (name: string) => `gantry on ${name}`
 const MAX_NAME = 60 - tokenNameOf('').length
 
+const mayApprove = t.Optional(
+  t.Flag(
+    'Whether the token may approve runs: it then has the scopes `read`, `run`, `hooks`, `manage` and `approve`. Default: false.',
+  ),
+)
+
 export const authorizationInput = t.namedObject('LoginAuthorizationInput', {
   redirect_uri: redirectUri,
   code_challenge: t.Text({
@@ -31,6 +37,7 @@ export const authorizationInput = t.namedObject('LoginAuthorizationInput', {
     ...t.Name(MAX_NAME),
     description: 'The machine that asks, as people call it. The token is named `gantry on <name>`.',
   },
+  may_approve: mayApprove,
 })
 
 export const authorizationSchema = t.namedObject('LoginAuthorization', {
@@ -70,6 +77,11 @@ export const userCodeInput = t.namedObject('UserCodeInput', {
   }),
 })
 
+export const deviceApproval = t.namedObject('DeviceApproval', {
+  ...userCodeInput.properties,
+  may_approve: mayApprove,
+})
+
 export const deviceSchema = t.namedObject('Device', {
   name: t.Text('The machine that asks, as it calls itself.'),
   ip_address: t.Text('The address that it asked from.'),
@@ -87,6 +99,7 @@ export const loginSchemas = [
   deviceInput,
   deviceLogin,
   userCodeInput,
+  deviceApproval,
   deviceSchema,
   deviceTokenInput,
 ]

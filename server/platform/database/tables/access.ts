@@ -88,6 +88,8 @@ export type AccessTables = {
     name: string
     user_id: number
     token_id: number
+    /** The token may approve runs. */
+    may_approve: Generated<boolean>
     expires_at: Timestamp
   }
   device_codes: {
@@ -100,6 +102,7 @@ export type AccessTables = {
     /** Who approved, in which browser session. */
     user_id: number | null
     token_id: number | null
+    may_approve: Generated<boolean>
     polled_at: MaybeTimestamp
     expires_at: Timestamp
   }

@@ -1,6 +1,7 @@
 // Where `gantry login` sends people: they approve that the command line acts for them, or deny it.
 import { Alert, Button, Group, List, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
 import { useLocation, useSearch } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
 import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
@@ -62,9 +63,11 @@ function Approval({ request, user, signOut }: ApprovalProps) {
   const api = useApi()
   const refetch = useRefetch()
   const answer = useAnswer(request)
+  const [may_approve, setMayApprove] = useState(false)
   const { redirectUri: redirect_uri, codeChallenge: code_challenge, name } = request
   const approval = useMutation({
-    mutationFn: () => api.post('/session/authorizations', { body: { redirect_uri, code_challenge, name } }),
+    mutationFn: () =>
+      api.post('/session/authorizations', { body: { redirect_uri, code_challenge, name, may_approve } }),
     onSuccess: ({ code }) => answer('approved', { code }),
     // The session may have ended.
     onError: () => void refetch(queryKeys.visitor),
@@ -76,7 +79,7 @@ function Approval({ request, user, signOut }: ApprovalProps) {
       <Text className="wrap">
         You are signed in as <strong>{user.name}</strong> ({user.email}).
       </Text>
-      <TokenTerms name={name} />
+      <TokenTerms name={name} mayApprove={may_approve} setMayApprove={setMayApprove} />
       <Text>
         Approve only if you have just run <Command>gantry login</Command> on this computer.
       </Text>

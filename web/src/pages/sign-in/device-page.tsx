@@ -36,8 +36,12 @@ function DeviceLogin({ user, signOut }: { user: SessionUser; signOut(): Promise<
   const api = useApi()
   const refetch = useRefetch()
   const [code, setCode] = useState('')
+  const [mayApprove, setMayApprove] = useState(false)
+  const body = { user_code: code }
   const send = (what: 'lookup' | 'approve' | 'deny') =>
-    api.post(`/session/device-codes/${what}`, { body: { user_code: code } })
+    what === 'approve'
+      ? api.post('/session/device-codes/approve', { body: { ...body, may_approve: mayApprove } })
+      : api.post(`/session/device-codes/${what}`, { body })
   // The session may have ended.
   const onError = () => void refetch(queryKeys.visitor)
   const lookup = useMutation({ mutationFn: () => send('lookup'), onError })
@@ -66,7 +70,7 @@ function DeviceLogin({ user, signOut }: { user: SessionUser; signOut(): Promise<
             at the address <strong>{device.ip_address}</strong> wants to sign in to{' '}
             <strong>{window.location.origin}</strong>.
           </Text>
-          <TokenTerms name={device.name} />
+          <TokenTerms name={device.name} mayApprove={mayApprove} setMayApprove={setMayApprove} />
           <Alert color="orange" title="Did you get this code from another person?">
             Then deny it: the person who runs <Command>gantry login</Command> there would get your
             permissions. Approve only if you started it yourself, and the name and the address are those of
