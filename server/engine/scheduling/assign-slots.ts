@@ -139,8 +139,9 @@ export async function releaseRuns(
 
 /** Of a run at a gate that was opened: it waits for a slot, unless it is too late for it. */
 export async function leaveGate(pass: SchedulingPass, action: ScheduledAction): Promise<void> {
-  if (gateOf(action.reason) === null || (action.needsApproval && !action.isApproved)) return
-  if (pass.isFrozen(action)) return holdRun(pass, action)
+  const closed = pass.closedGate(action)
+  if (gateOf(action.reason) === null || closed === 'approval') return
+  if (closed === 'freeze') return holdRun(pass, action)
   const outdated = await findOutdated(pass.trx, [action.pipelineId], [action.id])
   if (outdated.length > 0) await skipActions(pass, [action], OUTDATED)
   else pass.moveAction(action, WAITING_FOR_PIPELINE)

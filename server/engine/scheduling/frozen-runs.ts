@@ -18,7 +18,7 @@ export const HELD_AT_ONCE = 2_000
 export async function holdRuns(pass: SchedulingPass, pipelineIds: readonly number[]): Promise<void> {
   const { trx, at } = pass
   for (const action of pass.loaded()) {
-    if (needsSlot(action) && pipelineIds.includes(action.pipelineId) && pass.isFrozen(action))
+    if (needsSlot(action) && pipelineIds.includes(action.pipelineId) && pass.closedGate(action) === 'freeze')
       pass.moveAction(action, WAITING_FOR_FREEZE)
   }
   await noteFrozen(pass)
@@ -53,7 +53,7 @@ export async function returnSlots(pass: SchedulingPass): Promise<ScheduledAction
 /** Nothing of it has begun: at most it waits for a server or a worker, or was queued. */
 export function isFrozenAtStart(pass: SchedulingPass, action: ScheduledAction): boolean {
   const hasBegun = action.targets.some(({ status }) => status === 'in-progress' || isEnd(status))
-  return !hasBegun && pass.isFrozen(action)
+  return !hasBegun && pass.closedGate(action) === 'freeze'
 }
 
 /** Where runs are held, and what becomes of them: with overlapping freezes, `all` wins. */

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { lockEnvironment, lockScheduling } from '#model/actions/lock-scheduling.ts'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
 import { IS_APPROVED, NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
-import { judgeGates } from '#model/gates/decide-gate.ts'
+import { type GateFacts, judgeGates } from '#model/gates/decide-gate.ts'
 import { type Freeze, type FreezeInForce, freezesOf, inForce } from '#model/gates/load-freezes.ts'
 import { revertsAll } from '#model/pipelines/reverts-all.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
@@ -14,7 +14,7 @@ import type { LiveWorker } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
-import { type GateEvent, gateOf } from '#platform/vocabulary.ts'
+import { type Gate, type GateEvent, gateOf } from '#platform/vocabulary.ts'
 import { notePass } from './committed-moves.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { endSteps, stepMoves } from './states.ts'
@@ -57,9 +57,11 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
     holdsRuns: () => holdsRuns,
     /** Whether runs here need approval, or did; likewise. */
     asksForApproval: () => asksForApproval,
-    /** A freeze keeps this run from starting. */
-    isFrozen: (action: ScheduledAction): boolean =>
-      judgeGates({ ...action, checks: null, approval: null, freezes }).kind === 'closed',
+    /** The gate that keeps this run from starting, if one does. */
+    closedGate(action: ScheduledAction): Gate | null {
+      const verdict = judgeGates({ ...action, checks: null, approval: approvalOf(action), freezes })
+      return verdict.kind === 'closed' ? verdict.gate : null
+    },
     /** Loads those that are not loaded yet; returns them in the order of ids. Unknown ids are left out. */
     async load(ids: readonly number[]): Promise<ScheduledAction[]> {
       const unknown = ids.filter((id) => !actions.has(id))
@@ -135,6 +137,12 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
       return storeMoves(trx, at, due)
     },
   }
+}
+
+/** Whom it needs, and whether that still holds, was decided when the gate was opened. */
+function approvalOf({ needsApproval, isApproved }: ScheduledAction): GateFacts['approval'] {
+  if (!needsApproval) return null
+  return { required: 1, approvals: isApproved ? 1 : 0, isRejected: false, isExpired: false }
 }
 
 function assertMove(what: string, from: Status, to: Status): void {

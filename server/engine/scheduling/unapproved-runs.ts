@@ -49,8 +49,8 @@ export async function holdRestUnapproved(
 
 export function holdLoadedUnapproved(pass: SchedulingPass, pipelineIds: readonly number[]): Promise<void> {
   const unapproved = pass.loaded().filter((action) => {
-    const { pipelineId, needsApproval, isApproved } = action
-    return pipelineIds.includes(pipelineId) && needsSlot(action) && needsApproval && !isApproved
+    const isAsked = needsSlot(action) && pass.closedGate(action) === 'approval'
+    return isAsked && pipelineIds.includes(action.pipelineId)
   })
   return holdForApproval(pass, unapproved)
 }
