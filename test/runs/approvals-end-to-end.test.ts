@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { readInstallation } from '#ops/metrics/read-state.ts'
 import { deployWith } from '#test/support/inventory.ts'
 import { makeRepository } from '#test/support/repository.ts'
 import { type Deployable, openRunWorld } from '#test/support/run-world.ts'
@@ -64,6 +65,8 @@ suite('a deploy that was approved', () => {
     const action = await show(id)
     assert.deepEqual([action.status, action.status_reason_code], ['in-progress', 'PENDING'])
     assert.deepEqual(await reasonsOf(id), ['COMPLETED', 'WAITING_APPROVAL'])
+    const { gates } = await readInstallation(db)
+    assert.deepEqual(gates.find(({ gate }) => gate === 'approval')!.runs, 1)
     await decide('approve', id)
     await completed(id)
   })

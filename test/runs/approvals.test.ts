@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { variableAad } from '#model/inventory/sealed-aad.ts'
+import { readInstallation } from '#ops/metrics/read-state.ts'
 import { ASKED, BUSY, openApprovals, QUEUED, tip } from '#test/support/approvals.ts'
 import { assertStarted } from '#test/support/calls.ts'
 import { commitOf, reasonOf, refused, started } from '#test/support/runs.ts'
@@ -532,6 +533,16 @@ suite('people see', () => {
       ['approval'],
     )
   })
+})
+
+test('metrics count the runs at the gate, and know the oldest', async () => {
+  const { at } = await openTree()
+  const before = (await readInstallation(db)).gates.find(({ gate }) => gate === 'approval')!
+  const id = await start(at)
+  await sql`update actions set created_at = now() - interval '400 days' where id = ${id}`.execute(db)
+  const { runs, oldestSeconds } = (await readInstallation(db)).gates.find(({ gate }) => gate === 'approval')!
+  assert.equal(runs, before.runs + 1)
+  assert.equal(Math.round(oldestSeconds / 86_400), 400)
 })
 
 test('what happens at the gate are events', async () => {

@@ -61,15 +61,22 @@ export async function readDeliveryDepths(db: Database) {
   return { ...rows[0]!, limited: limited.rows }
 }
 
-/** Runs at each gate, and how long the oldest of them has waited; of every pipeline, an index knows the oldest. */
+/**
+ * Runs at each gate, started ones of which servers wait there included, and how long ago the oldest was created; of every
+ * pipeline, an index knows the oldest.
+ */
 async function readGateDepths(db: Database) {
   const { rows } = await sql<{ gate: Gate; runs: number; oldestSeconds: number }>`
-    select g.gate, (select count(*)::int from (
+    select g.gate, started.count + (select count(*)::int from (
         select from actions where gate = g.gate limit ${MAX_COUNTED}) as counted) as runs,
-      coalesce((select extract(epoch from now() - min(first.created_at))::float8 from pipelines p cross join lateral (
-        select created_at from actions where gate = g.gate and pipeline_id = p.id order by id limit 1
-      ) as first), 0) as "oldestSeconds"
-    from unnest(${Object.keys(GATES)}::text[]) as g (gate)`.execute(db)
+      coalesce(extract(epoch from now() - least(started.first, (
+        select min(first.created_at) from pipelines p cross join lateral (
+          select created_at from actions where gate = g.gate and pipeline_id = p.id order by id limit 1
+        ) as first)))::float8, 0) as "oldestSeconds"
+    from unnest(${Object.keys(GATES)}::text[]) as g (gate) cross join lateral (
+      select count(*)::int, min(a.created_at) as first from actions a where a.gate is null
+        and a.id in (select t.action_id from targets t where t.gate = g.gate)
+    ) as started`.execute(db)
   return rows
 }
 

@@ -1,7 +1,17 @@
 import { type Kysely, sql } from 'kysely'
 
 export const toleratedBy = '0.1.0'
-export const locks = ['environments', 'actions', 'users', 'tokens', 'pipelines', 'events']
+export const locks = [
+  'environments',
+  'actions',
+  'targets',
+  'users',
+  'tokens',
+  'pipelines',
+  'events',
+  'login_authorizations',
+  'device_codes',
+]
 
 // Who agrees to what a run ships, before it starts. An approval names what the person saw, by its hash.
 export async function up(db: Kysely<unknown>): Promise<void> {
@@ -64,8 +74,15 @@ const statements: string[] = [
     stamp text not null
   )`,
 
+  // Of started runs: the servers that need approval again.
+  'create index targets_at_gate on targets (gate, action_id) where gate is not null',
+
   // What happened at a gate, besides the status: an event may be nothing else.
   'alter table events add column gate_event text',
+
+  // Whether the person who approved a login of the command line let it approve runs.
+  'alter table login_authorizations add column may_approve boolean not null default false',
+  'alter table device_codes add column may_approve boolean not null default false',
 
   'alter table tokens drop constraint tokens_scopes_check',
   `alter table tokens add constraint tokens_scopes_check
