@@ -120,11 +120,12 @@ const KINDS: Record<string, (open: Open) => Promise<number>> = {
   'committed one that another person wrote': async (open) => {
     await goLive(open.at, await tip(open.repository))
     const { git, branch } = open.repository
-    const who = ['-c', 'user.name=C', '-c', `user.email=${open.starter.email}`]
-    const tree = await git(['rev-parse', 'refs/heads/main^{tree}'])
-    const author = ['-c', 'author.name=D', '-c', 'author.email=d@example.com']
-    const parent = await tip(open.repository)
-    const hash = await git([...who, ...author, 'commit-tree', '-p', parent, '-m', 'C', tree])
+    const [tree, parent] = [await git(['rev-parse', 'refs/heads/main^{tree}']), await tip(open.repository)]
+    const [author, committer] = ['D <d@example.com>', `C <${open.starter.email}>`].map(
+      (who) => `${who} 1793520000 +0000`,
+    )
+    const commit = `tree ${tree}\nparent ${parent}\nauthor ${author}\ncommitter ${committer}\n\nC\n`
+    const hash = await git(['hash-object', '-t', 'commit', '-w', '--stdin'], commit)
     await branch('main', hash)
     return (await callOf(open)).id
   },
