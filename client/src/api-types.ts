@@ -595,7 +595,7 @@ export interface paths {
     put?: never
     /**
      * Approve the login of a machine
-     * @description For the page `/app/device`. The machine gets a token that has every permission of yours. Requires the session cookie of a browser; tokens are rejected. Five wrong codes are allowed per session, and they count as failed logins.
+     * @description For the page `/app/device`. The machine gets a token that has every permission of yours, except that it approves runs only with `may_approve`. Requires the session cookie of a browser; tokens are rejected. Five wrong codes are allowed per session, and they count as failed logins.
      */
     post: operations['approveDevice']
     delete?: never
@@ -675,7 +675,7 @@ export interface paths {
     put?: never
     /**
      * Exchange a code for a personal access token
-     * @description The second half of `gantry login`. The token has every permission of the user who approved, expires after 90 days and is named `gantry on <name>`. A code works once: an attempt with a wrong verifier or redirect URI uses it up. Failures are throttled like failed logins.
+     * @description The second half of `gantry login`. The token has every permission of the user who approved, except that it approves runs only if that was allowed, expires after 90 days and is named `gantry on <name>`. A code works once: an attempt with a wrong verifier or redirect URI uses it up. Failures are throttled like failed logins.
      */
     post: operations['exchangeLoginAuthorization']
     delete?: never
@@ -2872,6 +2872,8 @@ export interface components {
       code_challenge: string
       /** @description The machine that asks, as people call it. The token is named `gantry on <name>`. */
       name: string
+      /** @description Whether the token may approve runs: it then has the scopes `read`, `run`, `hooks`, `manage` and `approve`. Default: false. */
+      may_approve?: boolean
     }
     LoginAuthorization: {
       /** @description Works once, for the command line that has the code verifier. */
@@ -2909,6 +2911,12 @@ export interface components {
     UserCodeInput: {
       /** @description The code that the command line shows. Case, spaces and dashes do not matter. */
       user_code: string
+    }
+    DeviceApproval: {
+      /** @description The code that the command line shows. Case, spaces and dashes do not matter. */
+      user_code: string
+      /** @description Whether the token may approve runs: it then has the scopes `read`, `run`, `hooks`, `manage` and `approve`. Default: false. */
+      may_approve?: boolean
     }
     Device: {
       /** @description The machine that asks, as it calls itself. */
@@ -3089,7 +3097,7 @@ export interface components {
          */
         requests_days: number | null
       } | null
-      /** @description Who approves runs before they start. Null: nobody has to. */
+      /** @description Who approves runs before they start. Null: no one has to. */
       approval: {
         /**
          * @description How many people approve.
@@ -3109,7 +3117,7 @@ export interface components {
           roles?: ('owner' | 'admin' | 'developer' | 'viewer')[]
         } | null
         /**
-         * @description Whoever started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
+         * @description People who started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
          * @default true
          */
         not_the_starter: boolean
@@ -7180,7 +7188,7 @@ export interface components {
       }
       /** @description Which events it reports. */
       trigger_when?: {
-        /** @description The events that it reports. Default: `action.status_changed`; with a preset, each status once. */
+        /** @description The events that it reports. Default: `action.status_changed`; with a preset, each status once, and what happens at gates. */
         events?: (
           | 'action.created'
           | 'action.status_changed'
@@ -7282,7 +7290,7 @@ export interface components {
       }
       /** @description Which events it reports. */
       trigger_when?: {
-        /** @description The events that it reports. Default: `action.status_changed`; with a preset, each status once. */
+        /** @description The events that it reports. Default: `action.status_changed`; with a preset, each status once, and what happens at gates. */
         events?: (
           | 'action.created'
           | 'action.status_changed'
@@ -7477,7 +7485,7 @@ export interface components {
          */
         requests_days?: number | null
       } | null
-      /** @description Who approves runs before they start. Null: nobody has to. */
+      /** @description Who approves runs before they start. Null: no one has to. */
       approval?: {
         /**
          * @description How many people approve.
@@ -7497,7 +7505,7 @@ export interface components {
           roles?: ('owner' | 'admin' | 'developer' | 'viewer')[]
         } | null
         /**
-         * @description Whoever started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
+         * @description People who started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
          * @default true
          */
         not_the_starter?: boolean
@@ -7567,7 +7575,7 @@ export interface components {
          */
         requests_days?: number | null
       } | null
-      /** @description Who approves runs before they start. Null: nobody has to. */
+      /** @description Who approves runs before they start. Null: no one has to. */
       approval?: {
         /**
          * @description How many people approve.
@@ -7587,7 +7595,7 @@ export interface components {
           roles?: ('owner' | 'admin' | 'developer' | 'viewer')[]
         } | null
         /**
-         * @description Whoever started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
+         * @description People who started, retried or replayed the run, or one that it follows, cannot approve it; nor can authors of the commits that a hook run ships.
          * @default true
          */
         not_the_starter?: boolean
@@ -9796,7 +9804,7 @@ export interface operations {
     }
     requestBody: {
       content: {
-        'application/json': components['schemas']['UserCodeInput']
+        'application/json': components['schemas']['DeviceApproval']
       }
     }
     responses: {
