@@ -75,6 +75,15 @@ const REFUSED = {
 }
 
 suite('an approved login', () => {
+  test('may approve runs only if the person says so', async () => {
+    const test = await signIn()
+    const { verifier, challenge } = newVerifier()
+    const { body } = await approve(test, { code_challenge: challenge, may_approve: true })
+    const taken = { code: body.code, code_verifier: verifier, redirect_uri: REDIRECT }
+    const { scopes } = (await exchange(test, taken)).body
+    assert.deepEqual(scopes, ['read', 'run', 'hooks', 'manage', 'approve'])
+  })
+
   test('gives the command line a personal token of all scopes for 90 days, which logging out revokes', async () => {
     const test = await signIn()
     const { verifier, challenge } = newVerifier()

@@ -32,10 +32,15 @@ async function signIn() {
     openBrowser,
     start: (name = 'build-7') =>
       test.request('POST', '/session/device-codes', { body: { name }, address: test.address }),
-    answer: (what: 'lookup' | 'approve' | 'deny', user_code: string, by: object = headers) =>
+    answer: (
+      what: 'lookup' | 'approve' | 'deny',
+      user_code: string,
+      by: object = headers,
+      more: object = {},
+    ) =>
       test.request('POST', `/session/device-codes/${what}`, {
         headers: by as Record<string, string>,
-        body: { user_code },
+        body: { user_code, ...more },
         address: test.address,
       }),
     /** As if `interval` had passed since the last time. */
@@ -51,6 +56,17 @@ async function expireCodes({ db }: Awaited<ReturnType<typeof signIn>>): Promise<
 }
 
 suite('a machine without a browser', () => {
+  test('may approve runs only if the person says so', async () => {
+    const test = await signIn()
+    const { device_code, user_code } = (await test.start()).body
+    const denied = await test.answer('deny', user_code, undefined, { may_approve: true })
+    assert.equal(denied.status, 422)
+    const answer = await test.answer('approve', user_code, undefined, { may_approve: true })
+    assert.equal(answer.status, 200, answer.text)
+    const { scopes } = (await test.ask(device_code)).body
+    assert.deepEqual(scopes, ['read', 'run', 'hooks', 'manage', 'approve'])
+  })
+
   test('gets a token once a person has entered its code', async () => {
     const test = await signIn()
     const started = await test.start()

@@ -111,6 +111,10 @@ const environments = await idsOf('environments', (tree) =>
   createEnvironment(tree, tree === ours ? projects.right : tree.projectId),
 )
 environments.wrong['another project'] = neighbor.environmentId
+const people: Ids = {
+  right: ours.owner.id,
+  wrong: { 'another organization': theirs.owner.id, 'nothing at all': NOTHING['nothing at all'] },
+}
 const roles: Ids = {
   right: await createRole(ours),
   wrong: { 'another organization': await createRole(theirs), ...NOTHING },
@@ -346,6 +350,28 @@ const CASES: Record<string, Case> = {
     works: 200,
   },
 }
+
+/** Who approves in an environment, a new one or an existing one: with ids of people and of roles. */
+for (const [title, url, works, more] of [
+  ['POST /projects/{id}/environments', `/projects/${ours.projectId}/environments`, 201, { type: 'staging' }],
+  ['PUT /environments/{id}', `/environments/${ours.environmentId}`, 200, {}],
+] as const)
+  for (const [field, ids] of [
+    ['user_ids', people],
+    ['role_ids', roles],
+  ] as const)
+    for (const part of ['', '.0'])
+      CASES[`${title} approval.from.${field}${part}`] = {
+        ids,
+        url,
+        body: (id) => ({
+          ...(works === 201 && { name: name() }),
+          ...more,
+          approval: { from: { roles: ['owner'], [field]: [id] } },
+        }),
+        names: `approval.from.${field}.0`,
+        works,
+      }
 
 /** The second id of a path, by the name of its parameter. */
 const second: Record<string, { first: number; wrong: number[] }> = {

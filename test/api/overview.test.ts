@@ -45,6 +45,7 @@ suite('the overview', () => {
       'deliveries',
       'needs_attention',
       'recent_deployments',
+      'waiting_for_you',
       'workers',
       'queue',
     ])

@@ -45,7 +45,13 @@ suite('the setting of an environment', () => {
     assert.deepEqual(await errorsOf({ from: { roles: ['admin'] } }), ['approval.required'])
     const viewer = await createMember(db, at, 'viewer')
     assert.deepEqual(await errorsOf({ from: { user_ids: [viewer.id] } }), ['approval.required'])
-    assert.deepEqual(await errorsOf({ from: { user_ids: [1_000_000] } }), ['approval.from.user_ids'])
+    const stranger = await createTestTree(db)
+    const foreign = await refused(
+      setApproval(at, { from: { user_ids: [stranger.owner.id] } }),
+      404,
+      'not_found',
+    )
+    assert.deepEqual(Object.keys(foreign.errors), ['approval.from.user_ids.0'])
     assert.deepEqual(await errorsOf({ from: {} }), ['approval.from'])
     await createMember(db, at, 'admin')
     assert.equal((await setApproval(at, { required: 2 })).status, 200)

@@ -1,16 +1,18 @@
 import { sql } from 'kysely'
 import { lockScheduling } from '#model/actions/lock-scheduling.ts'
-import { eligibilityOf, NO_STARTERS, strictest } from '#model/gates/approval-terms.ts'
+import { eligibilityOf, NO_STARTERS, type Person, strictest } from '#model/gates/approval-terms.ts'
 import { loadPeople } from '#model/gates/load-people.ts'
 import type { Transaction } from '#platform/database/connect.ts'
-import type { ApprovalTerms } from '#platform/database/tables.ts'
+import type { ApprovalTerms, Approvers } from '#platform/database/tables.ts'
 import { FieldErrors, type HttpProblem } from '#platform/http/problems.ts'
+import type { ErrorsByField } from '#platform/http/validation.ts'
 
 /** Whether enough people could approve, were they not the starters. */
 export async function checkApproval(
   trx: Transaction,
   terms: ApprovalTerms,
-  at: { environmentId: number } | { projectId: number },
+  /** Without an environment: of a new one. */
+  at: { environmentId?: number; projectId: number },
 ): Promise<HttpProblem | undefined> {
   const errors = new FieldErrors()
   const { from, required } = terms
@@ -19,19 +21,34 @@ export async function checkApproval(
       'approval.from',
       'must name at least one user or role; null means everyone with the permission',
     )
-  const people = await loadPeople(trx, at)
-  for (const id of from?.user_ids ?? [])
-    if (!people.some((person) => person.id === id))
-      errors.add('approval.from.user_ids', `${id} has no role in the environment`)
-  const roles = people.flatMap(({ roleIds }) => roleIds)
-  for (const id of from?.role_ids ?? [])
-    if (!roles.includes(id)) errors.add('approval.from.role_ids', `${id} is a role that no one has there`)
   if (errors.any) return errors.problem
+  const people = await loadPeople(trx, at)
+  const unknown = from ? await findUnknown(trx, from, people, at.projectId) : {}
+  if (Object.keys(unknown).length > 0) return { kind: 'unknown', errors: unknown }
   const demand = strictest([terms])!
   const eligible = people.filter((person) => eligibilityOf(person, demand, NO_STARTERS) === 'eligible').length
   if (required > eligible)
     errors.add('approval.required', `is more than the number of people who may approve there (${eligible})`)
   return errors.problem
+}
+
+/** People without a role in the environment, and roles of other organizations. */
+async function findUnknown(
+  trx: Transaction,
+  { user_ids, role_ids }: Approvers,
+  people: readonly Person[],
+  projectId: number,
+): Promise<ErrorsByField> {
+  const { rows } = await sql<{ id: number }>`
+    select r.id from roles r join projects p on p.organization_id = r.organization_id
+    where p.id = ${projectId} and r.id = any(${role_ids}::bigint[])`.execute(trx)
+  const errors: ErrorsByField = {}
+  for (const [index, id] of user_ids.entries())
+    if (!people.some((person) => person.id === id))
+      errors[`approval.from.user_ids.${index}`] = ['has no role in the environment']
+  for (const [index, id] of role_ids.entries())
+    if (!rows.some((row) => row.id === id)) errors[`approval.from.role_ids.${index}`] = ['does not exist']
+  return errors
 }
 
 /**

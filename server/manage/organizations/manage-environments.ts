@@ -56,7 +56,8 @@ export async function changeEnvironment(trx: Transaction, request: Change<Enviro
   if (await isNameTaken(trx, 'environments', before.project_id, name, id)) return nameTaken('environment')
   const terms = input.approval
   if (terms !== undefined && !isDeepStrictEqual(terms, before.approval)) {
-    const problem = terms && (await checkApproval(trx, terms, { environmentId: id }))
+    const problem =
+      terms && (await checkApproval(trx, terms, { environmentId: id, projectId: before.project_id }))
     if (problem) return problem
     await storeTerms(trx, id, terms)
   }

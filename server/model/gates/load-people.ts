@@ -14,7 +14,7 @@ type Row = {
 /** People with roles in the environment (for a new one: in its project) or above it: all, or those of them. */
 export async function loadPeople(
   db: Database,
-  at: { environmentId: number } | { projectId: number },
+  at: { environmentId: number } | { environmentId?: undefined; projectId: number },
   userIds: readonly number[] | null = null,
 ): Promise<(Person & { name: string })[]> {
   const environmentId = 'environmentId' in at ? at.environmentId : null
