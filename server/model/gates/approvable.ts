@@ -26,7 +26,8 @@ export async function findApprovable(
       and not exists (select from approvals d
         where d.action_id = a.id and d.user_id = ${person.id} and d.lapsed_at is null)
       and not (exists (select from approval_terms x where ${APPLIES} and (x.terms ->> 'not_the_starter')::boolean)
-        and (${person.email.toLowerCase()} = any(r.author_emails) or exists (
+        and (a.triggered_by is not distinct from ${person.id} or ${person.email.toLowerCase()} = any(r.author_emails)
+          or (a.retry_of is not null or a.parent_id is not null) and exists (
           with recursive chain as (
             select a.id, a.retry_of, a.parent_id, a.triggered_by
             union
@@ -34,7 +35,7 @@ export async function findApprovable(
             from chain join actions e on e.id = chain.retry_of or e.id = chain.parent_id
           )
           select from chain where triggered_by = ${person.id})))
-    order by a.id desc limit ${limit}`.execute(db)
+    order by r.action_id desc limit ${limit}`.execute(db)
   return rows.map(({ id }) => id)
 }
 
