@@ -2196,6 +2196,46 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/applications/{id}/insights': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Read the insights of an application
+     * @description How often it was deployed, how long commits took to get there, how many deployments failed, and how long until that was over. Removed runs count, too. Definitions: docs/guides/insights.md.
+     */
+    get: operations['readApplicationInsights']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/environments/{id}/insights': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * Read the insights of an environment
+     * @description How often it was deployed, how long commits took to get there, how many deployments failed, and how long until that was over. Removed runs count, too. Definitions: docs/guides/insights.md.
+     */
+    get: operations['readEnvironmentInsights']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/environments/{id}/freezes': {
     parameters: {
       query?: never
@@ -2676,6 +2716,26 @@ export interface paths {
      * @description The data of the overview page: runs of the environments where you have `action:view`, deliveries of those where you have `hook:view`. The numbers of workers and jobs are for the entire installation.
      */
     get: operations['readOverview']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/overview/applications': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the cards of applications
+     * @description One card per application that you can view: what is live, its health and its last runs; 24 per page. Ordered by environment (by organization, project and name); then those that need attention; then by the newest run. Runs are shown where you have `action:view`.
+     */
+    get: operations['listApplicationCards']
     put?: never
     post?: never
     delete?: never
@@ -5343,6 +5403,72 @@ export interface components {
       /** @description Newest first. */
       releases: components['schemas']['Release'][]
     }
+    InsightDay: {
+      /**
+       * Format: date
+       * @description The day, in UTC.
+       */
+      date: string
+      /** @description Deployments whose last activation was on this day. */
+      deployments: number
+      /** @description Rollbacks whose last activation was on this day. */
+      rollbacks: number
+      /** @description Runs that Gantry reverted on this day. */
+      reverts: number
+    }
+    Insights: {
+      /**
+       * Format: date
+       * @description The first day, in UTC.
+       */
+      from: string
+      /**
+       * Format: date
+       * @description The last day, in UTC.
+       */
+      to: string
+      /**
+       * Format: date-time
+       * @description Since when deployments are recorded: since the application was created, or since the oldest run that was still stored when Gantry began to record them. Of an environment: that of its application with the longest history.
+       */
+      history_since: string
+      /** @description Deploys, not rollbacks, that activated a new commit on at least one server; they count on the day of their last activation. */
+      deployments: {
+        /** @description How many there were. */
+        count: number
+        /** @description How many there were per day of the range, to four decimals. */
+        per_day: number
+      }
+      /** @description From the commit to the last activation of the deployment. A commit that is dated later took no time. */
+      lead_time_seconds: {
+        /** @description The median of the lead times, in seconds; null without samples. */
+        p50: number | null
+        /** @description Nine out of ten took at most this long, in seconds; null without samples. */
+        p90: number | null
+        /** @description Deployments whose commit has a date. */
+        samples: number
+      }
+      /** @description Deployments that ended with `FAILED_REVERTED`, `FAILED_REVERT` or `FAILED_UNHEALTHY`, that were reverted on a server, or that were rolled back before the next deployment. */
+      change_failure: {
+        /** @description How many there were. */
+        failed: number
+        /** @description Their share of all deployments, from 0 to 1, to four decimals; null without any. */
+        rate: number | null
+      }
+      /** @description From the first activation of a failed deployment until its revert, a rollback or the next healthy deployment was complete. */
+      restore_seconds: {
+        /** @description The median of the times to restore, in seconds; null without samples. */
+        p50: number | null
+        /** @description Nine out of ten took at most this long, in seconds; null without samples. */
+        p90: number | null
+        /** @description Failed deployments after which that happened. */
+        samples: number
+        /** @description Failed deployments after which that has not happened yet. */
+        open: number
+      }
+      /** @description Every day of the range, first to last. */
+      days: components['schemas']['InsightDay'][]
+    }
     HealthCheck: {
       /**
        * @description How the release is checked, always on the server: `http` asks `url`, `tcp` connects to `port` of the loopback, `command` runs `command`.
@@ -6463,10 +6589,10 @@ export interface components {
     }
     NeedsAttention: {
       /**
-       * @description `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`.
+       * @description `run_failed`: the newest finished run of the pipeline failed, within 30 days. `hook_failing`: deliveries of the outgoing hook fail, or Gantry disabled it for that. `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`. `worker_offline`: runs on the server wait, because no worker that can take them is online.
        * @enum {string}
        */
-      kind: 'live_unknown'
+      kind: 'run_failed' | 'hook_failing' | 'live_unknown' | 'worker_offline'
       /**
        * Format: date-time
        * @description Since when.
@@ -6474,6 +6600,108 @@ export interface components {
       since: string
       /** @description The reason, in words. */
       detail: string
+      /** @description The application; null when it is about none. */
+      application: {
+        /** @description The id of the application. */
+        id: number
+        /** @description The name of the application. */
+        name: string
+      } | null
+      /** @description The server; null when it is about none. */
+      server: {
+        /** @description The id of the server. */
+        id: number
+        /** @description The name of the server. */
+        name: string
+      } | null
+      /** @description The pipeline of the run or the hook; null for `live_unknown` and `worker_offline`. */
+      pipeline: {
+        /** @description The id of the pipeline. */
+        id: number
+        /** @description The name of the pipeline. */
+        name: string
+      } | null
+      /** @description The id of the run that failed, or of the oldest that waits; null for `hook_failing` and `live_unknown`. */
+      action_id: number | null
+      /** @description The outgoing hook; null unless `kind` is `hook_failing`. */
+      hook: {
+        /**
+         * Format: uuid
+         * @description The id of the hook.
+         */
+        id: string
+        /** @description The name of the hook. */
+        name: string
+      } | null
+      /** @description The id of the environment. */
+      environment_id: number
+    }
+    OverviewCommit: {
+      /** @description The full hash. */
+      hash: string
+      /** @description The commit message; null when unknown, and for callers without `action:view`. */
+      message: string | null
+      /** @description Its page at the provider; null when the provider has none, and for callers without `action:view`. */
+      url: string | null
+    }
+    RecentDeployment: {
+      /** @description The id of the action. */
+      action_id: number
+      /**
+       * @description What kind of deployment it is.
+       * @enum {string}
+       */
+      kind: 'deploy' | 'redeploy' | 'rollback'
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
+      status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
+      status_human_readable: string
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
+      status_reason_code:
+        | 'PENDING'
+        | 'QUEUED'
+        | 'WAITING_CONCURRENCY_PIPELINE'
+        | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
+        | 'WAITING_FREEZE'
+        | 'IN_PROGRESS'
+        | 'REVERTING'
+        | 'COMPLETED'
+        | 'FAILED'
+        | 'FAILED_TIMEOUT'
+        | 'FAILED_CANCELLED'
+        | 'FAILED_WORKER_LOST'
+        | 'FAILED_UNREACHABLE'
+        | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
+        | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
+      /** @description `status_reason_code` in words, for display. */
+      status_reason_human_readable: string
+      /**
+       * Format: date-time
+       * @description When it last switched a server.
+       */
+      activated_at: string
+      /** @description How many servers it has switched. */
+      servers: number
+      /** @description On how many of them Gantry reverted it. */
+      reverted_servers: number
+      /** @description The commit; null when unknown. */
+      commit: components['schemas']['OverviewCommit'] | null
       /** @description The application. */
       application: {
         /** @description The id of the application. */
@@ -6481,15 +6709,152 @@ export interface components {
         /** @description The name of the application. */
         name: string
       }
-      /** @description The server. */
-      server: {
-        /** @description The id of the server. */
-        id: number
-        /** @description The name of the server. */
-        name: string
-      }
       /** @description The id of the environment. */
       environment_id: number
+      /**
+       * Format: uri
+       * @description The page of the action in the dashboard.
+       */
+      url_web_permalink: string
+    }
+    CardRun: {
+      /** @description The id of the action. */
+      id: number
+      /**
+       * @description The current state. `completed`, `failed` and `skipped` are final.
+       * @enum {string}
+       */
+      status: 'pending' | 'waiting' | 'queued' | 'in-progress' | 'completed' | 'failed' | 'skipped'
+      /** @description `status` in words, for display. */
+      status_human_readable: string
+      /**
+       * @description Why it has that status.
+       * @enum {string}
+       */
+      status_reason_code:
+        | 'PENDING'
+        | 'QUEUED'
+        | 'WAITING_CONCURRENCY_PIPELINE'
+        | 'WAITING_CONCURRENCY_TARGET'
+        | 'WAITING_WORKER'
+        | 'WAITING_APPROVAL'
+        | 'WAITING_FREEZE'
+        | 'IN_PROGRESS'
+        | 'REVERTING'
+        | 'COMPLETED'
+        | 'FAILED'
+        | 'FAILED_TIMEOUT'
+        | 'FAILED_CANCELLED'
+        | 'FAILED_WORKER_LOST'
+        | 'FAILED_UNREACHABLE'
+        | 'FAILED_SOURCE'
+        | 'FAILED_UNHEALTHY'
+        | 'FAILED_REJECTED'
+        | 'FAILED_EXPIRED'
+        | 'FAILED_REVERTED'
+        | 'FAILED_REVERT'
+        | 'SKIPPED'
+        | 'SKIPPED_UNCHANGED'
+        | 'SKIPPED_OUTDATED'
+        | 'SKIPPED_EXPIRED'
+      /** @description `status_reason_code` in words, for display. */
+      status_reason_human_readable: string
+      /** @description `deploy`, `redeploy` or `rollback` for deploys; the type of other runs, such as `restart`. */
+      kind: string
+      /** @description The pipeline of the run. */
+      pipeline: {
+        /** @description The id of the pipeline. */
+        id: number
+        /** @description The name of the pipeline. */
+        name: string
+      }
+      /**
+       * Format: date-time
+       * @description When it started to run; null before.
+       */
+      started_at: string | null
+      /**
+       * Format: date-time
+       * @description When it ended, in whichever final status; null before.
+       */
+      completed_at: string | null
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string
+    }
+    ApplicationCard: {
+      /** @description The id of the application. */
+      id: number
+      /** @description The name of the application. */
+      name: string
+      /** @description The environment of the application. */
+      environment: {
+        /** @description The id of the environment. */
+        id: number
+        /** @description The name of the environment. */
+        name: string
+        /** @description The stage: `development`, `staging` or `production`. */
+        type: string
+      }
+      /** @description The project of the application. */
+      project: {
+        /** @description The id of the project. */
+        id: number
+        /** @description The name of the project. */
+        name: string
+      }
+      /** @description The organization of the application. */
+      organization: {
+        /** @description The id of the organization. */
+        id: number
+        /** @description The name of the organization. */
+        name: string
+      }
+      /** @description Each commit that is live on a linked server; the one on most servers first. */
+      live: {
+        /** @description The commit; null when unknown. */
+        commit: components['schemas']['OverviewCommit'] | null
+        /**
+         * Format: date-time
+         * @description When the first of the servers switched to it.
+         */
+        since: string
+        /** @description How many servers serve it. */
+        servers: number
+        /** @description The id of the newest action that is live there; null for callers without `action:view`. */
+        action_id: number | null
+      }[]
+      /** @description The servers that are linked to the application. */
+      servers: {
+        /** @description How many there are. */
+        count: number
+        /** @description On how many of them the live release is unknown. */
+        unknown: number
+        /** @description On how many of them nothing is live. */
+        nothing: number
+      }
+      /** @description Whether its servers have different live commits, or the live release of one is unknown. */
+      drift: boolean
+      /**
+       * @description The last health check of what is live, the worst of all servers: `unhealthy`, `checking` while one runs or is due, or `healthy`. `unknown`: a health check is set, but none has run for what is live. `not_configured`: none is set.
+       * @enum {string}
+       */
+      health: 'healthy' | 'unhealthy' | 'checking' | 'unknown' | 'not_configured'
+      /** @description Whether the newest finished run of one of its pipelines failed within 30 days, an outgoing hook of one fails, or there is drift. */
+      needs_attention: boolean
+      /** @description The deploy pipeline with the newest run; without runs the oldest one; null without any. */
+      deploy_pipeline: {
+        /** @description The id of the pipeline. */
+        id: number
+        /** @description The name of the pipeline. */
+        name: string
+      } | null
+      /** @description The last ten runs of all its pipelines, newest first. */
+      runs: components['schemas']['CardRun'][]
+      /** @description Runs in progress, newest first; at most 10. */
+      running: components['schemas']['CardRun'][]
     }
     Overview: {
       /** @description How many runs there are of each kind: the lists below are shortened. */
@@ -6535,13 +6900,15 @@ export interface components {
       }[]
       /** @description The state of notifications. */
       deliveries: components['schemas']['OverviewDeliveries']
-      /** @description What to look at, besides failed runs and deliveries. */
+      /** @description What to look at: pipelines that fail, outgoing hooks that fail, servers whose live release is unknown, and servers whose worker is offline while runs wait. */
       needs_attention: {
         /** @description How many there are. */
         count: number
         /** @description Latest first; at most 20. */
         items: components['schemas']['NeedsAttention'][]
       }
+      /** @description Stored runs that switched a server, latest first; at most 20. */
+      recent_deployments: components['schemas']['RecentDeployment'][]
       /** @description Runs that you may approve, and have not. */
       waiting_for_you: {
         /** @description How many there are; 101 means more than 100. */
@@ -13766,6 +14133,80 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['ServerReleases'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  readApplicationInsights: {
+    parameters: {
+      query?: {
+        /** @description The first day, in UTC, such as 2026-11-18. Without it: 30 days in all. */
+        from?: string
+        /** @description The last day, in UTC; at most 366 days in all. Without it: today. */
+        to?: string
+      }
+      header?: never
+      path: {
+        /** @description The id of the application. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Insights']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  readEnvironmentInsights: {
+    parameters: {
+      query?: {
+        /** @description The first day, in UTC, such as 2026-11-18. Without it: 30 days in all. */
+        from?: string
+        /** @description The last day, in UTC; at most 366 days in all. Without it: today. */
+        to?: string
+      }
+      header?: never
+      path: {
+        /** @description The id of the environment. */
+        id: number
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Insights']
         }
       }
       400: components['responses']['Malformed']
