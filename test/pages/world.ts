@@ -281,9 +281,13 @@ export async function focusIsOn(page: Page, button: string): Promise<void> {
 }
 
 /** The button is there for everyone; without the permission it says what is missing, and does nothing. */
-export async function isDisabledWithReason(page: Page, name: string): Promise<void> {
+export async function isDisabledWithReason(
+  page: Page,
+  name: string,
+  reason = 'Your role does not include',
+): Promise<void> {
   const button = page.getByRole('button', { name: new RegExp(`^${name}`) }).first()
-  await button.getByText('Your role does not include').waitFor({ state: 'attached' })
+  await button.getByText(reason).waitFor({ state: 'attached' })
   await button.click({ force: true })
   if ((await page.getByRole('dialog').count()) > 0) throw new Error(`${name} opens a dialog`)
 }

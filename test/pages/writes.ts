@@ -47,6 +47,9 @@ export const WRITES: Record<string, readonly string[]> = {
     ...['createApplicationPipeline', 'createServerPipeline', 'changePipeline', 'removePipeline'],
     ...['createStep', 'changeStep', 'removeStep', 'planPipeline'],
   ],
+  'gates.browser.ts': [
+    ...['approveAction', 'rejectAction', 'overrideGate', 'createOrganizationFreeze', 'removeFreeze'],
+  ],
   'runs.browser.ts': ['runPipeline', 'planPipeline', 'cancelAction', 'retryAction', 'replayHookRequest'],
 }
 
@@ -61,13 +64,8 @@ export const EXCEPTED: Record<string, string> = {
   exchangeLoginAuthorization: 'Called by the command line after a person approved its login.',
   createDeviceCode: 'Called by the command line on a machine without a browser.',
   takeDeviceToken: 'The same, until a person has approved.',
-  createEnvironmentFreeze: 'Gates have no pages yet.',
-  createOrganizationFreeze: 'The same.',
+  createEnvironmentFreeze: 'Freezes of one environment, and weekly ones, have no pages yet.',
   changeFreeze: 'The same.',
-  removeFreeze: 'The same.',
-  overrideGate: 'The same.',
-  approveAction: 'The same.',
-  rejectAction: 'The same.',
 }
 
 const performed = new WeakMap<Browser, Set<string>>()

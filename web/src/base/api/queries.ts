@@ -34,6 +34,10 @@ export const queryKeys = {
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),
   action: (id: Id) => ['action', String(id)],
   actionChanges: (id: Id, status: string) => ['action-changes', String(id), status],
+  actionGates: (id: Id, reason?: string) =>
+    reason ? ['action-gates', String(id), reason] : ['action-gates', String(id)],
+  freezes: (of?: string, id?: Id) => (of ? ['freezes', of, id] : ['freezes']),
+  waitingForYou: ['waiting-for-you'],
   actionHookRequests: (id: Id) => ['action-hook-requests', String(id)],
   actionNotifications: (id: Id) => ['action-hook-requests', String(id), 'notifications'],
   organizations: ['organizations'],

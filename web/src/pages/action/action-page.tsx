@@ -21,6 +21,7 @@ import { ScopeBreadcrumbs } from '#web/shared/scope/scope-breadcrumbs.tsx'
 import classes from './action.module.css'
 import { ActionDetails, ActionSummary } from './action-details.tsx'
 import { ChangesSection } from './changes-section.tsx'
+import { GatesSection, useGates } from './gates-section.tsx'
 import { NotificationsSection } from './notifications-section.tsx'
 import { RunControls } from './run-controls.tsx'
 import { findStep, type StepRef, selectStep, serverName, stateSummary } from './steps.ts'
@@ -38,9 +39,11 @@ export default function ActionPage({ id }: { id: string }) {
 
 type ActionProps = { action: Action; subscribeToLogs: SubscribeToLogs }
 
-/** A longer title would move everything below it. */
+/** A longer title, and gates, would move everything below them. */
 function NamedAction(props: ActionProps) {
-  const { isLoading } = usePipelineNamesQuery([props.action.pipeline_id])
+  const names = usePipelineNamesQuery([props.action.pipeline_id])
+  const gates = useGates(props.action)
+  const isLoading = names.isLoading || gates.isLoading
   return isLoading ? <Loading what="action" /> : <LoadedAction {...props} />
 }
 
@@ -80,6 +83,7 @@ function LoadedAction({ action, subscribeToLogs }: ActionProps) {
       </PageHeader>
       <StateText action={action} />
       <ActionSummary action={action} />
+      <GatesSection action={action} />
       <div className={classes.split}>
         <Section id="timeline" title="Targets and steps">
           <Timeline action={action} selected={selected} select={select} />

@@ -1,6 +1,6 @@
 import { Badge } from '@mantine/core'
 import { Link } from 'wouter'
-import type { FailedNotification, OverviewRun, RecentDeployment } from '#web/base/api/types.ts'
+import type { FailedNotification, Overview, OverviewRun, RecentDeployment } from '#web/base/api/types.ts'
 import { CommitLink, subjectOf } from '#web/base/ui/commit-link.tsx'
 import { SectionCard, StatusBadge } from '#web/base/ui/parts.tsx'
 import { kindOf, plural } from '#web/base/ui/status.ts'
@@ -64,6 +64,24 @@ function RunItem({ run }: { run: OverviewRun }) {
         <Duration from={run.started_at ?? run.created_at} to={null} />
       </div>
     </li>
+  )
+}
+
+/** Runs that this person may approve. */
+export function WaitingForYou({ count, items }: Overview['waiting_for_you']) {
+  return (
+    <SectionCard id="waiting-for-you" title="Waiting for you">
+      <ul className={`plain-list ${classes.list}`}>
+        {items.map((run) => (
+          <RunItem key={run.id} run={run} />
+        ))}
+      </ul>
+      {count > items.length && (
+        <div className={`dimmed ${classes.more}`}>
+          The latest {items.length} of {count > 100 ? '100+' : count}
+        </div>
+      )}
+    </SectionCard>
   )
 }
 

@@ -9,12 +9,13 @@ import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { Pending, Together } from '#web/base/ui/together.tsx'
 import { SetupChecklist } from '#web/pages/first-run/setup-checklist.tsx'
 import { REFETCH } from '#web/resources/applications/use-card.ts'
-import { readScope, scopeFilters, scopeSearch, useSearch } from '#web/shared/scope/scope.ts'
+import { StopTheLine } from '#web/resources/gates/stop-the-line.tsx'
+import { readScope, scopeFilters, scopeSearch, useScope, useSearch } from '#web/shared/scope/scope.ts'
 import { ApplicationCards } from './application-cards.tsx'
 import { Attention } from './attention.tsx'
 import { Numbers } from './numbers.tsx'
 import classes from './overview.module.css'
-import { FailedNotifications, OverviewRuns, RecentDeployments } from './overview-lists.tsx'
+import { FailedNotifications, OverviewRuns, RecentDeployments, WaitingForYou } from './overview-lists.tsx'
 import { useApplicationCards } from './use-application-cards.ts'
 
 const StartHere = lazy(async () => ({
@@ -24,11 +25,14 @@ const StartHere = lazy(async () => ({
 const MAX_REFETCH_INTERVAL_MS = 30_000
 
 export default function OverviewPage() {
+  const [scope] = useScope()
   const { isInstanceAdmin } = useSession()
   const hasRole = useGrants().data?.length !== 0
   return (
     <>
-      <PageHeader title="Overview" />
+      <PageHeader title="Overview">
+        {scope.organization !== undefined && <StopTheLine organization={scope.organization} />}
+      </PageHeader>
       <Together what="overview">
         <SetupChecklist />
         {hasRole ? (
@@ -63,7 +67,12 @@ function LoadedOverview() {
       {(overview) => (
         <Arranged
           attention={
-            (seesRuns || overview.needs_attention.count > 0) && <Attention {...overview.needs_attention} />
+            <>
+              {overview.waiting_for_you.count > 0 && <WaitingForYou {...overview.waiting_for_you} />}
+              {(seesRuns || overview.needs_attention.count > 0) && (
+                <Attention {...overview.needs_attention} />
+              )}
+            </>
           }
           applications={<ApplicationCards query={cards} q={q} page={page} update={update} />}
           activity={

@@ -9,6 +9,7 @@ import { queryKeys, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import { usePermissions } from '#web/base/session/permissions.ts'
 import { ConnectionBanner } from '#web/base/ui/connection-banner.tsx'
 import { IconButton } from '#web/base/ui/controls.tsx'
+import { FreezeBanner } from '#web/resources/gates/freeze-banner.tsx'
 import { PageScopeContext } from '#web/shared/scope/page-scope.ts'
 import { type Scope, scopeSearch, useCarriedScope } from '#web/shared/scope/scope.ts'
 import classes from './shell.module.css'
@@ -25,6 +26,7 @@ const REFETCH_INTERVAL_MS = 3_000
 
 export function Shell({ children }: { children: ReactNode }) {
   useRefetchOnActionEvents(queryKeys.runningCount, REFETCH_INTERVAL_MS)
+  useRefetchOnActionEvents(queryKeys.waitingForYou, REFETCH_INTERVAL_MS)
   // What is live: pages that are not open are loaded again when they are.
   useRefetchOnActionEvents(queryKeys.application(), REFETCH_INTERVAL_MS)
   useRefetchOnActionEvents(queryKeys.serverReleases(), REFETCH_INTERVAL_MS)
@@ -78,6 +80,7 @@ export function Shell({ children }: { children: ReactNode }) {
         )}
         <div className={classes.page}>
           <ConnectionBanner />
+          <FreezeBanner scope={pageScope[0] ?? scope} />
           <main id="content" className={classes.content} tabIndex={-1}>
             {children}
           </main>

@@ -4,6 +4,7 @@ import { lazy, Suspense, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useSession } from '#web/base/session/session.ts'
 import { ICON } from '#web/base/ui/icon.ts'
+import { useWaitingForYou } from '#web/resources/gates/freezes.ts'
 import { type Scope, scopeSearch } from '#web/shared/scope/scope.ts'
 import { ScopeSwitcher } from '#web/shared/scope/scope-switcher.tsx'
 import { initials } from './initials.ts'
@@ -46,18 +47,39 @@ export function Brand({ scope }: { scope: string }) {
 /** `scope` is the query that links carry. */
 function Navigation({ scope }: { scope: string }) {
   const { isInstanceAdmin } = useSession()
+  const waiting = useWaitingForYou()
   return (
     <nav aria-label="Pages" className={classes.navigation}>
-      <NavGroup items={SCOPED_ITEMS} scope={scope} />
+      <NavGroup
+        items={SCOPED_ITEMS}
+        scope={scope}
+        counts={{ '/overview': waiting ? { count: waiting, what: 'waiting for you' } : undefined }}
+      />
       <NavGroup title="Organization" items={ORGANIZATION_ITEMS} scope={scope} />
       {isInstanceAdmin && <NavGroup title="Instance" items={INSTANCE_ITEMS} scope="" />}
     </nav>
   )
 }
 
-type NavGroupProps = { title?: string; items: NavItem[]; scope: string }
+function Count({ of }: { of: { count: string; what: string } | undefined }) {
+  if (!of) return null
+  return (
+    <span className={classes.count}>
+      {of.count}
+      <VisuallyHidden> {of.what}</VisuallyHidden>
+    </span>
+  )
+}
 
-function NavGroup({ title, items, scope }: NavGroupProps) {
+type NavGroupProps = {
+  title?: string
+  items: NavItem[]
+  scope: string
+  /** By path: a number next to the label, and what it counts. */
+  counts?: Record<string, { count: string; what: string } | undefined>
+}
+
+function NavGroup({ title, items, scope, counts = {} }: NavGroupProps) {
   const [location] = useLocation()
   const here = `/${location.split('/')[1]}`
   return (
@@ -77,6 +99,7 @@ function NavGroup({ title, items, scope }: NavGroupProps) {
             >
               <Icon size={16} strokeWidth={1.75} aria-hidden="true" />
               {label}
+              <Count of={counts[path]} />
             </Link>
           </li>
         ))}

@@ -1,0 +1,67 @@
+import { useState } from 'react'
+import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
+import type { Freeze } from '#web/base/api/types.ts'
+import { ConfirmDialog } from '#web/base/ui/confirm-dialog.tsx'
+import { GuardedButton } from '#web/base/ui/controls.tsx'
+import { formatDateTime } from '#web/base/ui/format.ts'
+import type { Scope } from '#web/shared/scope/scope.ts'
+import classes from './freeze-banner.module.css'
+import { useFreezes } from './freezes.ts'
+
+/** On every page of a frozen scope: what holds runs there, until when, and how to end it. */
+export function FreezeBanner({ scope }: { scope: Scope }) {
+  const freezes = useFreezes(scope)
+  if (freezes.length === 0) return null
+  return (
+    <section className={classes.banner} aria-label="Freezes">
+      {freezes.map((freeze) => (
+        <FrozenBy key={freeze.id} freeze={freeze} scope={scope} />
+      ))}
+    </section>
+  )
+}
+
+function FrozenBy({ freeze, scope }: { freeze: Freeze; scope: Scope }) {
+  const [isEnding, setEnding] = useState(false)
+  const api = useApi()
+  const refetch = useRefetch()
+  const { id, name, reason, environment_id, in_force_until, organization_id, weekly } = freeze
+  const place = environment_id === null ? 'this organization' : 'this environment'
+  const until = in_force_until === null ? '' : ` until ${formatDateTime(in_force_until)}`
+  return (
+    <div className={classes.freeze}>
+      <span className="wrap">
+        <strong>{name}</strong>: nothing starts in {place}
+        {until}. {reason}
+      </span>
+      {weekly === null && (
+        <GuardedButton
+          permission={environment_id === null ? 'organization:edit' : 'environment:edit'}
+          scope={
+            environment_id === null
+              ? { organization: organization_id }
+              : { organization: organization_id, ...scope }
+          }
+          size="compact-sm"
+          variant="default"
+          onClick={() => setEnding(true)}
+        >
+          End freeze
+        </GuardedButton>
+      )}
+      {isEnding && (
+        <ConfirmDialog
+          title={`End ${name}?`}
+          button="End freeze"
+          dismiss="Keep frozen"
+          act={() => api.delete('/freezes/{id}', { params: { path: { id } } })}
+          done={`${name} is over`}
+          onDone={() => refetch(queryKeys.freezes())}
+          close={() => setEnding(false)}
+        >
+          The runs that it held start by themselves, within seconds.
+        </ConfirmDialog>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,38 @@
+// What holds runs back, as several pages show it: freezes of the scope that a person looks at, and runs that wait for them.
+import { queryKeys, useGet, usePage } from '#web/base/api/queries.ts'
+import type { Freeze } from '#web/base/api/types.ts'
+import type { Scope } from '#web/shared/scope/scope.ts'
+
+const REFETCH_INTERVAL_MS = 15_000
+
+/** Those in force now: of the environment with its organization, or of the organization. */
+export function useFreezes({ organization, environment }: Scope): Freeze[] {
+  const options = { refetchInterval: REFETCH_INTERVAL_MS }
+  const ofEnvironment = useGet(queryKeys.freezes('environment', environment), '/environments/{id}/freezes', {
+    params: { path: { id: environment ?? 0 } },
+    enabled: environment !== undefined,
+    ...options,
+  })
+  const ofOrganization = useGet(
+    queryKeys.freezes('organization', organization),
+    '/organizations/{id}/freezes',
+    {
+      params: { path: { id: organization ?? 0 } },
+      enabled: environment === undefined && organization !== undefined,
+      ...options,
+    },
+  )
+  const { data = [] } = environment === undefined ? ofOrganization : ofEnvironment
+  return data.filter(({ in_force }) => in_force)
+}
+
+/** How many runs wait for the decision of this person: "3", or "100+". */
+export function useWaitingForYou(): string | undefined {
+  const { data } = usePage(queryKeys.waitingForYou, '/actions', {
+    params: { query: { 'filter[approvable]': 'true', per_page: 1 } },
+    refetchInterval: REFETCH_INTERVAL_MS,
+  })
+  const count = Number.parseInt(data?.total ?? '0', 10)
+  if (count === 0) return undefined
+  return count > 100 ? '100+' : String(count)
+}
