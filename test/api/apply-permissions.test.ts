@@ -168,4 +168,48 @@ suite('permissions', () => {
     const { secrets } = await applied(more, {}, person)
     assert.match(secrets[0].url, /\/hooks\/[\w-]{43}\/trigger$/)
   })
+
+  test('the email addresses of approvers are visible to callers who may view the members', async () => {
+    const named = (approval: string) =>
+      shop(organization, `  live:\n    type: production\n    approval: ${approval}\n`)
+    const byAddress = named(`{from: {users: [${administrator.email}]}}`)
+    const { id: organization_id } = await db
+      .selectFrom('organizations')
+      .select('id')
+      .where('name', '=', organization)
+      .executeTakeFirstOrThrow()
+    await applied(byAddress)
+    const editor = await createPerson(db)
+    const { id: role_id } = await db
+      .insertInto('roles')
+      .values({
+        organization_id,
+        name: 'Editors',
+        permissions: ['organization', 'project', 'environment'].flatMap((one) => [
+          `${one}:view`,
+          `${one}:edit`,
+        ]),
+      })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await db.insertInto('grants').values({ user_id: editor.id, role_id, organization_id }).execute()
+    const exportAs = async ({ token }: { token: string }) => {
+      const url = `/organizations/${organization_id}/export?project=Shop`
+      const { status, text } = await api.request('GET', url, { token })
+      assert.equal(status, 200, text)
+      return text
+    }
+    assert.ok((await exportAs(administrator)).includes(`- ${administrator.email}`))
+    const exported = await exportAs(editor)
+    assert.match(exported, /type: production/)
+    assert.doesNotMatch(exported, /approval|@/)
+    for (const other of [byAddress, named('{required: 1}'), named('{from: {users: [ghost@example.com]}}')]) {
+      const { status, body } = await apply(other, { dry_run: true }, editor)
+      assert.equal(status, 403)
+      assert.deepEqual(Object.keys(body.errors), ['environments.live'])
+      assert.match(body.errors['environments.live'][0], /requires the permission member:view$/)
+    }
+    await applied(exported, {}, editor)
+    assert.ok((await exportAs(administrator)).includes(`- ${administrator.email}`))
+  })
 })

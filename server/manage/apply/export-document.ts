@@ -8,7 +8,7 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import { isLargeInteger } from '#platform/exact-json.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
-import { mayView } from './permissions.ts'
+import { listsUsers, mayView, mayViewMembers } from './permissions.ts'
 import { DEFAULT_TIMEOUT_SECONDS } from './plan.ts'
 import { keyOf, PROJECT, parentPath } from './resources.ts'
 import { type Fields, loadState, type State, type StoredResource } from './stored-state.ts'
@@ -120,6 +120,11 @@ function entryOf(
       ...(resource.credential!.ssh_hosts.length > 0 && { ssh_hosts }),
     }
     return { ...fields, ...limits, ...secretOf(resource, addPlaceholder) }
+  }
+  if (type === 'environment' && listsUsers(body.approval) && !mayViewMembers(caller, scope)) {
+    // Left out, it stays unchanged where the document is applied.
+    const { approval, ...fields } = fieldsOf(resource)
+    return fields
   }
   if (type !== 'variable') return fieldsOf(resource)
   const isShown = !body.hidden && can(caller, 'application:edit', scope)

@@ -6,8 +6,9 @@ import {
   type Scope,
 } from '#access/authorization/permissions.ts'
 import { hasScope } from '#access/authorization/token-limits.ts'
+import type { NamedApproval } from './approvers.ts'
 import { suppliesSecret } from './compare.ts'
-import { type DesiredResource, hostKind, keyOf, parentPath } from './resources.ts'
+import { type Bodies, type DesiredResource, hostKind, keyOf, parentPath } from './resources.ts'
 import type { ResourceKind } from './schemas.ts'
 import type { State, StoredResource } from './stored-state.ts'
 
@@ -58,6 +59,27 @@ export function missingFor(
     return missing.length > 0 ? missing : missingToEdit(caller, type, stored.scope)
   }
   return suppliesSecret(desired) ? missingToEdit(caller, type, stored.scope) : []
+}
+
+/** Approvers are listed by their email addresses: the list is visible to callers who may view the members. */
+export function missingToNameUsers(
+  { state, caller }: Context,
+  desired: DesiredResource,
+  stored: StoredResource | undefined,
+): string[] {
+  const { approval } = desired.body as Bodies['environment']
+  if (desired.type !== 'environment' || approval === undefined) return []
+  const scope = nearestScope(state, desired)
+  const namesUsers = listsUsers(approval) || (stored && listsUsers(stored.body.approval))
+  return scope && namesUsers && !mayViewMembers(caller, scope) ? ['the permission member:view'] : []
+}
+
+export function listsUsers(approval: unknown): boolean {
+  return ((approval as NamedApproval | null)?.from?.users ?? []).length > 0
+}
+
+export function mayViewMembers(caller: Caller, { organization_id }: Scope): boolean {
+  return can(caller, 'member:view', { organization_id })
 }
 
 export function missingToChange(

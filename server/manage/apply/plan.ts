@@ -1,7 +1,7 @@
 import type { Caller } from '#access/authorization/caller.ts'
 import { PRESET_ALONE } from '#manage/hooks/validate-requests.ts'
 import { compare, type FieldChange } from './compare.ts'
-import { mayView, missingFor, missingToChange, missingToRemove } from './permissions.ts'
+import { mayView, missingFor, missingToChange, missingToNameUsers, missingToRemove } from './permissions.ts'
 import type { Problem } from './problems.ts'
 import type { ApplyInput } from './read-input.ts'
 import {
@@ -84,7 +84,10 @@ export function makePlan(
     const key = keyOf(resource.path)
     const { type, at } = resource
     const stored = resources.get(key)
-    const missing = missingFor(context, resource, stored)
+    const missing = [
+      ...missingFor(context, resource, stored),
+      ...missingToNameUsers(context, resource, stored),
+    ]
     if (missing.length > 0) {
       problems.push(forbidden(at, missing))
       continue
