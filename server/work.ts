@@ -187,8 +187,9 @@ export async function startWork(deps: WorkDeps) {
   })
   stops.push(() => releasing.stop())
 
-  const approving = startApproving({
+  const approving = await startApproving({
     db,
+    listener,
     box,
     repositories: createRepositories({
       folder: join(config.home, 'repositories', 'mirrors'),

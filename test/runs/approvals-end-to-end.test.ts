@@ -112,6 +112,19 @@ suite('a deploy that was approved', () => {
   })
 })
 
+suite('a run that waits for approval', () => {
+  test('shows what would ship now to a person who looks after something has changed', async () => {
+    const { gate, shop } = await openShop()
+    await gate.open()
+    const id = await run(shop.pipelineId)
+    const before = await subjectOf(id)
+    await changeBuild(shop)
+    assert.notEqual(await subjectOf(id), before)
+    await decide('approve', id)
+    await completed(id)
+  })
+})
+
 suite('with processes that die', () => {
   test('a run at the gate is prepared by another worker, and expires without the first one', async () => {
     const { gate, shop } = await openShop()

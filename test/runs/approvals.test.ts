@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { lookAtStale } from '#engine/gates/stale-approvals.ts'
 import { variableAad } from '#model/inventory/sealed-aad.ts'
 import { readInstallation } from '#ops/metrics/read-state.ts'
 import { ASKED, BUSY, openApprovals, QUEUED, tip } from '#test/support/approvals.ts'
@@ -19,6 +20,14 @@ const world = await openApprovals({ after })
 const { api, db, box, makeHook, call, retry, cancel, rowOf, targetsOf, setPipeline, jobsFor } = world
 const { repositories, schedule, prepare, expire, pass, stateOf, setApproval, openTree } = world
 const { approvalOf, subjectOf, approve, reject, start, startByHook, goLive } = world
+
+/** As stored, with the transaction that stored it. */
+const requestOf = async (id: number) => {
+  const { rows } = await sql`select xmin::text, r.* from approval_requests r where action_id = ${id}`.execute(
+    db,
+  )
+  return rows[0]
+}
 
 suite('the setting of an environment', () => {
   test('has defaults, is shown, and is removed with null', async () => {
@@ -512,14 +521,18 @@ suite('people see', () => {
     const { until, details } = await approvalOf(id, admin)
     await repository.commit({ b: '' }, { branch: 'side' })
     await goLive(at, first)
+    const stored = await requestOf(id)
     const changed = (await approvalOf(id, admin)).details
     assert.deepEqual([changed.subject, changed.is_preparing, changed.you_may_approve], [null, true, false])
+    // Looking writes nothing: it notifies the workers.
+    assert.deepEqual(await requestOf(id), stored)
+    await lookAtStale(db, id)
     await prepare()
     const now = await approvalOf(id, admin)
     // The same commit: nothing ships that was not shown, and the period goes on.
     assert.deepEqual([now.details.subject, now.until], [details.subject, until])
     await goLive(at, 'f'.repeat(40))
-    await approvalOf(id, admin)
+    await lookAtStale(db, id)
     await prepare()
     const other = await approvalOf(id, admin)
     assert.notEqual(other.details.subject, details.subject)

@@ -5,9 +5,11 @@ import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { loadApproval } from '#engine/scheduling/verify-approval.ts'
 import { EXPIRED, isEnd, type State } from '#model/actions/status.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
+import type { Listener } from '#platform/database/listen.ts'
 import { repeat } from '#platform/queue/repeat.ts'
 import { type PrepareDeps, prepareApproval } from './prepare-approval.ts'
 import { endWaiting, waitsForApproval } from './settle-gate.ts'
+import { watchStale } from './stale-approvals.ts'
 
 /** How many one process looks at side by side: each may fetch from a repository. */
 const AT_ONCE = 4
@@ -19,9 +21,9 @@ const EXPIRE_AT_ONCE = 100
 type LoopDeps = PrepareDeps & { onError: (error: Error) => void }
 
 /** Any number of processes may do this side by side: a run that one of them has claimed is not due for the others. */
-export function startApproving(options: LoopDeps & { everyMs: number; isPaused: () => boolean }): {
-  stop(): Promise<void>
-} {
+export async function startApproving(
+  options: LoopDeps & { listener: Listener; everyMs: number; isPaused: () => boolean },
+): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController()
   const { signal } = stopping
   const onError = (error: unknown) => options.onError(error as Error)
@@ -45,6 +47,9 @@ export function startApproving(options: LoopDeps & { everyMs: number; isPaused: 
     working.add(work)
   }
 
+  await watchStale({ ...options, onError }, () => {
+    if (!options.isPaused()) begin()
+  })
   const polling = repeat(
     options.everyMs,
     signal,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type ApprovalState, isCurrent, loadApproval, lookAgain } from '#engine/scheduling/verify-approval.ts'
+import { type ApprovalState, isCurrent, loadApproval } from '#engine/scheduling/verify-approval.ts'
 import { isEnd } from '#model/actions/status.ts'
 import { NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
 import { type Eligibility, eligibilityOf } from '#model/gates/approval-terms.ts'
@@ -9,6 +9,7 @@ import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import { GATES } from '#platform/vocabulary.ts'
 import type { GateRecord } from './schemas.ts'
+import { notifyStale } from './stale-approvals.ts'
 
 type Row = {
   status: Status
@@ -53,8 +54,7 @@ export async function readApprovalGate(
   // What would be approved is shown only while that is what would start.
   const isShown = isWaiting && state?.dueAt === null && state.expiresAt !== null
   const isReady = isShown && (await isCurrent(db, state, row.isDeploy ? row.serverIds : []))
-  // Of thousands that wait, only those are compared again that people look at.
-  if (isShown && !isReady) await lookAgain(db, actionId)
+  if (isShown && !isReady) await notifyStale(db, actionId)
   const viewer = state && isWaiting ? await readEligibility(db, state, viewerId) : 'no_permission'
   const last = row.decisions.findLast(({ lapsed_at }) => lapsed_at === null)
   return {
