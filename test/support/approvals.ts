@@ -27,7 +27,7 @@ export type Approvals = Awaited<ReturnType<typeof openApprovals>>
 
 export async function openApprovals(t: { after(fn: () => Promise<void>): void }) {
   const runs = await openRuns(t)
-  const { api, db, makeHook, call, run, rowOf } = runs
+  const { api, db, makeHook, call, run } = runs
   const { box } = api
 
   const folder = await mkdtemp(join(tmpdir(), 'gantry-approvals-'))
@@ -45,11 +45,6 @@ export async function openApprovals(t: { after(fn: () => Promise<void>): void })
   const expire = () => expireDue(loop)
   const pass = (at: TestTree) =>
     scheduleEnvironment(db, at.environmentId, { pipelineIds: [at.pipelineId] }, enqueueTargets)
-
-  const stateOf = async (id: number) => {
-    const { status, status_reason_code, has_place, gate } = await rowOf(id)
-    return `${status}/${status_reason_code}${has_place ? ' with a slot' : ''}${gate ? ` at ${gate}` : ''}`
-  }
 
   const setApproval = (at: TestTree, approval: object | null, by: By = {}) =>
     api.request('PUT', `/environments/${at.environmentId}`, {
@@ -129,7 +124,6 @@ export async function openApprovals(t: { after(fn: () => Promise<void>): void })
     prepare,
     expire,
     pass,
-    stateOf,
     setApproval,
     openTree,
     approvalOf,

@@ -53,6 +53,11 @@ export async function openRuns(...options: Parameters<typeof openCalls>) {
     (await api.request('GET', `/actions/${id}`, { token: at.owner.token })).body
   const rowOf = (id: number) =>
     db.selectFrom('actions').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+  /** "waiting/WAITING_FREEZE at freeze", "queued/QUEUED with a slot". */
+  const stateOf = async (id: number) => {
+    const { status, status_reason_code, has_place, gate } = await rowOf(id)
+    return `${status}/${status_reason_code}${has_place ? ' with a slot' : ''}${gate ? ` at ${gate}` : ''}`
+  }
   const targetsOf = (id: number) =>
     db.selectFrom('targets').selectAll().where('action_id', '=', id).orderBy('position').execute()
   const eventsOf = (id: number) =>
@@ -111,6 +116,7 @@ export async function openRuns(...options: Parameters<typeof openCalls>) {
     cancel,
     readAction,
     rowOf,
+    stateOf,
     targetsOf,
     eventsOf,
     countActions,
