@@ -4,6 +4,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { until } from '#test/support/until.ts'
 import { createTestTree } from '#test/support/world.ts'
 import type { Bench } from './bench.ts'
+import { approveWaiting, requireApproval, stopPreparing, storeAtGate } from './gated.ts'
 import { makeIdlePipeline } from './idle-pipeline.ts'
 import { alternate, median, medianRatio, ROUNDS, startLoader } from './measure.ts'
 import { CONNECTIONS, createPushHook, DELIVERY, postOf, signedPush } from './push.ts'
@@ -16,12 +17,19 @@ const SIZES = {
   smoke: { waiting: 20, few: 10, warmUpMs: 100, ms: 200, rounds: 1, runs: 3 },
 }
 
-/** Calls, and the time from a free slot to the next start, with many actions waiting for one slot and with few. */
+/**
+ * Calls, and the time from a free slot to the next start, with many actions waiting for one slot and with few. At a gate, the
+ * many wait for approval instead, beside few that are approved.
+ */
 export const backlog: Bench = async (workbench, size) => {
   const { waiting, warmUpMs, ms, rounds, runs, ...floor } = SIZES[size]
   const loader = startLoader()
   workbench.defer(() => loader.stop())
-  const [many, few] = [await openQueue(workbench, waiting), await openQueue(workbench, floor.few)]
+  const { atGate } = workbench
+  const [many, few] =
+    atGate > 0
+      ? [await openQueue(workbench, floor.few, atGate), await openQueue(workbench, floor.few, floor.few)]
+      : [await openQueue(workbench, waiting), await openQueue(workbench, floor.few)]
   const call = (queue: WaitingQueue, duration: number) => async () => {
     const requests = [postOf(queue.path, signedPush(queue.secret))]
     const { perSecond } = await loader.load(queue, {
@@ -60,8 +68,8 @@ export const backlog: Bench = async (workbench, size) => {
 
 type WaitingQueue = Awaited<ReturnType<typeof openQueue>>
 
-/** A service whose pipeline has one slot, which is taken, and so many actions that wait for it. */
-async function openQueue(workbench: Workbench, waiting: number) {
+/** A service whose pipeline has one slot, which is taken, and so many actions that wait for it, and for approval. */
+async function openQueue(workbench: Workbench, waiting: number, atGate = 0) {
   const database = await workbench.createDatabase('backlog')
   const { db, settings } = database
   const tree = await createTestTree(db)
@@ -72,8 +80,13 @@ async function openQueue(workbench: Workbench, waiting: number) {
   const scope = { environmentId: tree.environmentId, pipelineId, serverId: serverIds[0]! }
   const blocker = await storeBlocker(db, scope)
   await storeWaiting(db, scope, waiting)
+  if (atGate > 0) {
+    await approveWaiting(db, tree)
+    await storeAtGate(db, scope, atGate)
+  }
   await runStatement(settings, 'vacuum analyze', 'checkpoint')
   const { url } = await startService(workbench, settings)
+  if (atGate > 0) await requireApproval(url, tree)
   const { path, secret } = await createPushHook(url, { pipelineId, token: tree.owner.token })
   return {
     port: Number(new URL(url).port),
@@ -83,8 +96,9 @@ async function openQueue(workbench: Workbench, waiting: number) {
     /** Ends what calls have added, once it has been scheduled: the next round begins with as many as this one. */
     async removeNew(): Promise<void> {
       await until('new actions are scheduled', 60_000, async () => !(await hasQueued(db)))
-      await sql`update actions set status = 'skipped', status_reason_code = 'SKIPPED', completed_at = now()
-        where id > ${blocker + waiting} and status = 'waiting'`.execute(db)
+      await sql`update actions set status = 'skipped', status_reason_code = 'SKIPPED', completed_at = now(), gate = null
+        where id > ${blocker + waiting + atGate} and status = 'waiting'`.execute(db)
+      await stopPreparing(db)
       await runStatement(settings, 'vacuum analyze actions', 'checkpoint')
     },
     /** Frees the slot for some of those that wait. Returns the median time between an end and the next start. */

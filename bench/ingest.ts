@@ -1,5 +1,6 @@
 import type { Bench, Size } from './bench.ts'
 import { sendPushes, sendUntilWaiting, startFloor, summaryOf } from './calls.ts'
+import { stopPreparing } from './gated.ts'
 import { alternate, median, medianRatio, ROUNDS } from './measure.ts'
 import { CONNECTIONS, DELIVERY, openPushWorld, openServiceWorld, postOf, signedPush } from './push.ts'
 
@@ -48,7 +49,11 @@ export const ingestAll: Bench = async (workbench, size) => {
   const world = await openServiceWorld(workbench)
   const { alone } = await startFloor(workbench, world)
   const parties = (duration: number) => ({
-    all: () => sendUntilWaiting(world, { ms: duration }),
+    async all() {
+      const outcome = await sendUntilWaiting(world, { ms: duration })
+      if (workbench.atGate > 0) await stopPreparing(world.db)
+      return outcome
+    },
     floor: () => sendPushes(world, alone, { ms: duration }),
   })
   await alternate(1, parties(warmUpMs))

@@ -4,9 +4,11 @@ import { sql } from 'kysely'
 import type { Database, OpenDatabase } from '#platform/database/connect.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
 import { parentOf, processTime } from './cpu.ts'
+import { requireApproval, storeAtGate } from './gated.ts'
 import { type Loader, startLoader } from './measure.ts'
+import { send } from './send.ts'
 import { startService } from './service.ts'
-import type { BenchServer, Workbench } from './workbench.ts'
+import { type BenchServer, runStatement, type Workbench } from './workbench.ts'
 
 /** What is called: a process that listens, and the URL of the hook there. */
 export type Called = { pid: number; port: number; path: string; cpuMs(): Promise<number> }
@@ -44,6 +46,7 @@ export async function openPushWorld(workbench: Workbench): Promise<PushWorld & {
   // One target, as a first application has.
   await database.db.deleteFrom('application_servers').where('server_id', '=', tree.serverIds[1]!).execute()
   const server = await workbench.startServer(database.settings)
+  await closeGate(workbench, server, database, tree, tree.pipelineId)
   return { ...(await openHook(workbench, database, server, tree, tree.pipelineId)), server }
 }
 
@@ -54,14 +57,33 @@ export async function openServiceWorld(workbench: Workbench): Promise<PushWorld>
   const pipelineId = await makeBusyPipeline(database.db, tree, await workbench.makeFolder())
   const service = await startService(workbench, database.settings)
   const world = await openHook(workbench, database, service, tree, pipelineId)
-  const { status } = await post(`${service.url}/pipelines/${pipelineId}/actions`, tree.owner.token, {})
+  const { status } = await send(
+    'POST',
+    `${service.url}/pipelines/${pipelineId}/actions`,
+    tree.owner.token,
+    {},
+  )
   if (status !== 201) throw new Error(`The first run was not started: ${status}`)
   const deadline = performance.now() + STARTED_WITHIN_MS
   while ((await countActions(database.db, 'in-progress')) === 0) {
     if (performance.now() > deadline) throw new Error('The first run did not take the slot.')
     await pause(50)
   }
+  await closeGate(workbench, service, database, tree, pipelineId)
   return world
+}
+
+async function closeGate(
+  { atGate }: Workbench,
+  { url }: { url: string },
+  { db, settings }: OpenDatabase,
+  tree: TestTree,
+  pipelineId: number,
+): Promise<void> {
+  if (atGate === 0) return
+  await requireApproval(url, tree)
+  await storeAtGate(db, { environmentId: tree.environmentId, pipelineId }, atGate)
+  await runStatement(settings, 'vacuum analyze', 'checkpoint')
 }
 
 export async function countActions(db: Database, status: string): Promise<number> {
@@ -120,7 +142,7 @@ export async function createPushHook(
   url: string,
   { pipelineId, token }: { pipelineId: number; token: string },
 ): Promise<{ path: string; secret: string }> {
-  const { status, body } = await post(`${url}/pipelines/${pipelineId}/hooks/incoming`, token, {
+  const { status, body } = await send('POST', `${url}/pipelines/${pipelineId}/hooks/incoming`, token, {
     name: 'Push',
     requires_secret: true,
     settings: { variables: VARIABLES, rate_limit: BIG },
@@ -128,15 +150,6 @@ export async function createPushHook(
   const hook = body as { url: string; secret: string }
   if (status !== 201) throw new Error(`The hook was not created: ${status}`)
   return { path: new URL(hook.url).pathname, secret: hook.secret }
-}
-
-async function post(url: string, token: string, body: object): Promise<{ status: number; body: unknown }> {
-  const answer = await fetch(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  return { status: answer.status, body: await answer.json() }
 }
 
 export type Push = { headers: Record<string, string>; body: string }

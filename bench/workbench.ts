@@ -29,10 +29,12 @@ export type Workbench = {
   defer(clear: () => Promise<void>): void
   /** Where CPU profiles are written, if requested. */
   profileTo: string | undefined
+  /** How many runs wait for approval; 0: none needs it. */
+  atGate: number
   close(): Promise<void>
 }
 
-export function openWorkbench(options: { profileTo?: string } = {}): Workbench {
+export function openWorkbench(options: { profileTo?: string; atGate?: number } = {}): Workbench {
   const resources = new AsyncDisposableStack()
   let postgres: Promise<EmbeddedPostgres> | undefined
   let databases = 0
@@ -77,6 +79,7 @@ export function openWorkbench(options: { profileTo?: string } = {}): Workbench {
     },
     defer: (clear) => resources.defer(clear),
     profileTo: options.profileTo,
+    atGate: options.atGate ?? 0,
     close: () => resources.disposeAsync(),
   }
 }

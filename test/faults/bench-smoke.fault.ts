@@ -53,6 +53,14 @@ test('every bench prints a line for each of its figures', { timeout: 360_000 }, 
   )
 })
 
+test('some run with runs that wait for approval', { timeout: 360_000 }, async (t) => {
+  const { lines } = await smoke(t, ['--gated'])
+  assert.deepEqual(
+    lines.map((line) => line.split(' ')[0]),
+    ['backlog-calls-gated', 'backlog-next-start-gated', 'ingest-gated', 'ingest-all-gated'],
+  )
+})
+
 test('an unknown bench is rejected by name', async () => {
   const refused = promisify(execFile)(process.execPath, [RUN, 'nonsense'])
   await assert.rejects(refused, { code: 2, stderr: /unknown benchmark: nonsense/ })
@@ -68,12 +76,12 @@ test('a missed goal is reported in one line', () => {
 
 async function smoke(
   t: TestContext,
-  benches: readonly string[],
+  named: readonly string[],
 ): Promise<{ lines: string[]; results: { figures: Figure[] } }> {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-smoke-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'results.json')
-  const args = [RUN, ...benches, '--smoke', '--results', file]
+  const args = [RUN, ...named, '--smoke', '--results', file]
   const { stdout } = await promisify(execFile)(process.execPath, args)
   return { lines: stdout.trim().split('\n'), results: JSON.parse(await readFile(file, 'utf8')) }
 }
