@@ -48,7 +48,8 @@ export const WRITES: Record<string, readonly string[]> = {
     ...['createStep', 'changeStep', 'removeStep', 'planPipeline'],
   ],
   'gates.browser.ts': [
-    ...['approveAction', 'rejectAction', 'overrideGate', 'createOrganizationFreeze', 'removeFreeze'],
+    ...['approveAction', 'rejectAction', 'overrideGate', 'changeEnvironment'],
+    ...['createOrganizationFreeze', 'createEnvironmentFreeze', 'changeFreeze', 'removeFreeze'],
   ],
   'runs.browser.ts': ['runPipeline', 'planPipeline', 'cancelAction', 'retryAction', 'replayHookRequest'],
 }
@@ -64,8 +65,6 @@ export const EXCEPTED: Record<string, string> = {
   exchangeLoginAuthorization: 'Called by the command line after a person approved its login.',
   createDeviceCode: 'Called by the command line on a machine without a browser.',
   takeDeviceToken: 'The same, until a person has approved.',
-  createEnvironmentFreeze: 'Freezes of one environment, and weekly ones, have no pages yet.',
-  changeFreeze: 'The same.',
 }
 
 const performed = new WeakMap<Browser, Set<string>>()

@@ -10,6 +10,7 @@ import { InsightsView } from '#web/resources/insights/insights-view.tsx'
 import { scopeSearch } from '#web/shared/scope/scope.ts'
 import { ScopeBreadcrumbs } from '#web/shared/scope/scope-breadcrumbs.tsx'
 import { useEnvironment } from '#web/shared/scope/tree.ts'
+import { GatesSection } from './gates-section.tsx'
 import { LiveMatrix } from './live-matrix.tsx'
 import { PipelineChain } from './pipeline-chain.tsx'
 import { SlotsTable } from './slots-table.tsx'
@@ -32,6 +33,7 @@ export default function EnvironmentPage({ id }: { id: string }) {
           <Section id="live" title="What is live where">
             <LiveMatrix environmentId={environment.id} />
           </Section>
+          <GatesSection environment={environment} />
           <Section id="insights" title="Insights">
             <InsightsView type="environment" id={environment.id} />
           </Section>

@@ -1,12 +1,12 @@
-import { useState } from 'react'
-import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
+import { lazy, Suspense, useState } from 'react'
 import type { Freeze } from '#web/base/api/types.ts'
-import { ConfirmDialog } from '#web/base/ui/confirm-dialog.tsx'
 import { GuardedButton } from '#web/base/ui/controls.tsx'
 import { formatDateTime } from '#web/base/ui/format.ts'
 import type { Scope } from '#web/shared/scope/scope.ts'
 import classes from './freeze-banner.module.css'
 import { useFreezes } from './freezes.ts'
+
+const EndFreezeDialog = lazy(() => import('./end-freeze-dialog.tsx'))
 
 /** On every page of a frozen scope: what holds runs there, until when, and how to end it. */
 export function FreezeBanner({ scope }: { scope: Scope }) {
@@ -23,9 +23,7 @@ export function FreezeBanner({ scope }: { scope: Scope }) {
 
 function FrozenBy({ freeze, scope }: { freeze: Freeze; scope: Scope }) {
   const [isEnding, setEnding] = useState(false)
-  const api = useApi()
-  const refetch = useRefetch()
-  const { id, name, reason, environment_id, in_force_until, organization_id, weekly } = freeze
+  const { name, reason, environment_id, in_force_until, organization_id, weekly } = freeze
   const place = environment_id === null ? 'this organization' : 'this environment'
   const until = in_force_until === null ? '' : ` until ${formatDateTime(in_force_until)}`
   return (
@@ -50,17 +48,9 @@ function FrozenBy({ freeze, scope }: { freeze: Freeze; scope: Scope }) {
         </GuardedButton>
       )}
       {isEnding && (
-        <ConfirmDialog
-          title={`End ${name}?`}
-          button="End freeze"
-          dismiss="Keep frozen"
-          act={() => api.delete('/freezes/{id}', { params: { path: { id } } })}
-          done={`${name} is over`}
-          onDone={() => refetch(queryKeys.freezes())}
-          close={() => setEnding(false)}
-        >
-          The runs that it held start by themselves, within seconds.
-        </ConfirmDialog>
+        <Suspense fallback={null}>
+          <EndFreezeDialog freeze={freeze} close={() => setEnding(false)} />
+        </Suspense>
       )}
     </div>
   )

@@ -3,10 +3,18 @@ import { queryKeys, useGet, usePage } from '#web/base/api/queries.ts'
 import type { Freeze } from '#web/base/api/types.ts'
 import type { Scope } from '#web/shared/scope/scope.ts'
 
+/** The name of the freeze that the button of this name makes. */
+export const STOP_THE_LINE = 'Stop the line'
+
 const REFETCH_INTERVAL_MS = 15_000
 
-/** Those in force now: of the environment with its organization, or of the organization. */
-export function useFreezes({ organization, environment }: Scope): Freeze[] {
+/** Those in force now. */
+export function useFreezes(scope: Scope): Freeze[] {
+  return useEveryFreeze(scope).filter(({ in_force }) => in_force)
+}
+
+/** Of the environment with its organization, or of the organization. */
+export function useEveryFreeze({ organization, environment }: Scope): Freeze[] {
   const options = { refetchInterval: REFETCH_INTERVAL_MS }
   const ofEnvironment = useGet(queryKeys.freezes('environment', environment), '/environments/{id}/freezes', {
     params: { path: { id: environment ?? 0 } },
@@ -23,7 +31,7 @@ export function useFreezes({ organization, environment }: Scope): Freeze[] {
     },
   )
   const { data = [] } = environment === undefined ? ofOrganization : ofEnvironment
-  return data.filter(({ in_force }) => in_force)
+  return data
 }
 
 /** How many runs wait for the decision of this person: "3", or "100+". */

@@ -1,0 +1,94 @@
+// What the forms of approvals and freezes send, without a browser.
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Freeze } from '#web/base/api/types.ts'
+import {
+  approvalBody,
+  approvalField,
+  approvalValues,
+  describeApproval,
+  describeMinutes,
+} from '#web/pages/environments/approval-input.ts'
+import {
+  describeFreeze,
+  freezeBody,
+  freezeField,
+  freezeValues,
+  isOver,
+  wallTime,
+} from '#web/pages/environments/freeze-input.ts'
+
+suite('the form of approvals', () => {
+  const approval = {
+    required: 2,
+    from: { user_ids: [12], role_ids: [3], roles: ['admin' as const] },
+    not_the_starter: true,
+    expires_after_minutes: 60,
+    operations: ['deploy' as const],
+    rollbacks: true,
+  }
+
+  test('sends what it was given', () => {
+    assert.deepEqual(approvalValues(approval).approvers, ['admin', 'role 3', 'user 12'])
+    assert.deepEqual(approvalBody(approvalValues(approval)), { approval })
+    const all = { ...approval, from: null, operations: null }
+    assert.deepEqual(approvalBody(approvalValues(all)), { approval: all })
+    assert.deepEqual(approvalBody(approvalValues(null)), { approval: null })
+  })
+
+  test('leaves it to the API to reject what is no number', () => {
+    const values = { ...approvalValues(approval), required: 'two' }
+    assert.equal(approvalBody(values).approval?.required, 'two')
+  })
+
+  test('shows errors at their inputs', () => {
+    const fields = ['approval.required', 'approval.from', 'approval.from.user_ids.0', 'name']
+    assert.deepEqual(fields.map(approvalField), ['required', 'approvers', 'approvers', undefined])
+  })
+
+  test('is summarized in a sentence', () => {
+    assert.equal(describeApproval(null), 'Runs start without approval.')
+    assert.equal(
+      describeApproval(approval),
+      '2 approvals by listed people and roles before a run starts (deploy). Expires after 1 hour.',
+    )
+    assert.deepEqual([10_080, 90, 1].map(describeMinutes), ['7 days', '90 minutes', '1 minute'])
+  })
+})
+
+suite('the form of a freeze', () => {
+  const once: Freeze = {
+    ...{ id: 1, organization_id: 1, environment_id: 1, name: 'Holidays', reason: 'Closed' },
+    ...{ starts_at: '2026-12-24T12:00:00.000Z', ends_at: null, weekly: null, time_zone: null },
+    ...{ when_over: 'all', in_force: false, in_force_until: null, created_at: '2026-01-01T00:00:00.000Z' },
+  } as Freeze
+  const weekly = { from: { day: 'friday', time: '16:00' }, to: { day: 'monday', time: '08:00' } } as const
+  const now = new Date('2026-11-18T15:20:30.000Z')
+
+  test('sends the times of the wall as instants', () => {
+    const { starts_at, ends_at } = freezeBody(freezeValues(once, now, 'UTC'))
+    assert.deepEqual([starts_at, ends_at], [once.starts_at, null])
+    assert.equal(new Date(wallTime(once.starts_at!)).toISOString(), once.starts_at)
+    assert.equal(freezeValues(undefined, now, 'UTC').starts_at, wallTime(now.toISOString()))
+  })
+
+  test('sends days and times of a weekly one with their time zone, and nothing else', () => {
+    const freeze = { ...once, starts_at: null, weekly, time_zone: 'Europe/Berlin' }
+    assert.deepEqual(freezeBody(freezeValues(freeze, now, 'UTC')), {
+      ...{ name: 'Holidays', reason: 'Closed', when_over: 'all' },
+      ...{ weekly, time_zone: 'Europe/Berlin' },
+    })
+    assert.deepEqual(['weekly.from.time', 'weekly.to', 'time_zone'].map(freezeField), [
+      'from_time',
+      'to_time',
+      undefined,
+    ])
+    assert.equal(describeFreeze(freeze), 'Every week from Friday 16:00 to Monday 08:00 (Europe/Berlin)')
+  })
+
+  test('of one that is over is not listed', () => {
+    assert.equal(isOver({ ...once, ends_at: '2026-11-18T15:20:30.000Z' }, now), true)
+    assert.equal(isOver({ ...once, ends_at: '2026-11-18T15:20:31.000Z' }, now), false)
+    assert.equal(isOver(once, now), false)
+  })
+})
