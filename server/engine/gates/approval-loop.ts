@@ -89,11 +89,12 @@ async function prepareOne(deps: LoopDeps, actionId: number, signal: AbortSignal)
   }
 }
 
+/** Times are stored to the millisecond, rounded: what is due now may seem to be due in a moment. */
 async function claimDue(db: Database, limit: number): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     update approval_requests set due_at = clock_timestamp() + ${LEASE_SECONDS}::int * interval '1 second'
     where action_id = any(array(
-      select action_id from approval_requests where due_at <= clock_timestamp()
+      select action_id from approval_requests where due_at <= clock_timestamp() + interval '1 ms'
       order by due_at limit ${limit} for update skip locked))
     returning action_id as id`.execute(db)
   return rows.map(({ id }) => id)
