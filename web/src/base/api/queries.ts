@@ -33,7 +33,7 @@ export const queryKeys = {
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),
   action: (id: Id) => ['action', String(id)],
-  actionChanges: (id: Id, status: string) => ['action-changes', String(id), status],
+  actionChanges: (id: Id, ...of: unknown[]) => ['action-changes', String(id), ...of],
   actionGates: (id: Id, reason?: string) =>
     reason ? ['action-gates', String(id), reason] : ['action-gates', String(id)],
   freezes: (of?: string, id?: Id) => (of ? ['freezes', of, id] : ['freezes']),

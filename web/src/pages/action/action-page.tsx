@@ -21,12 +21,13 @@ import { ScopeBreadcrumbs } from '#web/shared/scope/scope-breadcrumbs.tsx'
 import classes from './action.module.css'
 import { ActionDetails, ActionSummary } from './action-details.tsx'
 import { ChangesSection } from './changes-section.tsx'
-import { GatesSection, useGates } from './gates-section.tsx'
+import { GatesSection } from './gates-section.tsx'
 import { NotificationsSection } from './notifications-section.tsx'
 import { RunControls } from './run-controls.tsx'
 import { findStep, type StepRef, selectStep, serverName, stateSummary } from './steps.ts'
 import { Timeline } from './timeline.tsx'
 import { useAction } from './use-action.ts'
+import { useGates } from './use-gates.ts'
 
 export default function ActionPage({ id }: { id: string }) {
   const { query, subscribeToLogs } = useAction(id)

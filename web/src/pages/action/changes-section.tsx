@@ -1,23 +1,14 @@
 // What a deploy ships: commits and files since what was live, per server where servers differed.
 import { Alert, Stack, Text } from '@mantine/core'
-import { queryKeys, useGet } from '#web/base/api/queries.ts'
 import type { Action, ReleaseComparison } from '#web/base/api/types.ts'
 import { Dimmed, Section } from '#web/base/ui/parts.tsx'
 import { plural } from '#web/base/ui/status.ts'
 import { RowTable } from '#web/base/ui/table.tsx'
 import { changesSummary, comparisonTitle, omitted } from './changes.ts'
-
-const REFETCH_INTERVAL_MS = 4_000
+import { useChanges } from './use-gates.ts'
 
 export function ChangesSection({ action }: { action: Action }) {
-  const { id, type, status } = action
-  // Known at the latest when it ends.
-  const { data } = useGet(queryKeys.actionChanges(id, status), '/actions/{action_id}/changes', {
-    params: { path: { action_id: id } },
-    enabled: type === 'deploy',
-    placeholderData: (before) => before,
-    refetchInterval: ({ state }) => (state.data?.state === 'pending' ? REFETCH_INTERVAL_MS : false),
-  })
+  const { data } = useChanges(action)
   if (!data || data.reason === 'not_a_deploy') return null
   const summary = changesSummary(data)
   const shown = data.comparisons.filter(({ state }) => state === 'compared')

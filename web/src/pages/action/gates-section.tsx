@@ -3,7 +3,7 @@ import { Group, Stack, Text, Textarea } from '@mantine/core'
 import { Check, FastForward, X } from 'lucide-react'
 import { useState } from 'react'
 import { hasEnded } from '#client/index.ts'
-import { queryKeys, useApi, useGet, useRefetch } from '#web/base/api/queries.ts'
+import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
 import type { Action, Gate } from '#web/base/api/types.ts'
 import { runScope } from '#web/base/session/permissions.ts'
 import { ConfirmDialog } from '#web/base/ui/confirm-dialog.tsx'
@@ -12,21 +12,7 @@ import { formatDateTime } from '#web/base/ui/format.ts'
 import { Dimmed, Section } from '#web/base/ui/parts.tsx'
 import { Age } from '#web/base/ui/time.tsx'
 import { approvalDetails, approvalSummary, freezeDetails, isWorthShowing, whyNot } from './gates.ts'
-
-const REFETCH_INTERVAL_MS = 5_000
-const PREPARING_INTERVAL_MS = 1_000
-
-export function useGates({ id, status, status_reason_code }: Action) {
-  return useGet(queryKeys.actionGates(id, `${status} ${status_reason_code}`), '/actions/{id}/gates', {
-    params: { path: { id } },
-    placeholderData: (before) => before,
-    refetchInterval: ({ state }) => {
-      if (hasEnded(status)) return false
-      const isPreparing = state.data?.gates.some(({ details }) => details.is_preparing)
-      return isPreparing ? PREPARING_INTERVAL_MS : REFETCH_INTERVAL_MS
-    },
-  })
-}
+import { useChanges, useGates } from './use-gates.ts'
 
 export function GatesSection({ action }: { action: Action }) {
   const { data } = useGates(action)
@@ -52,7 +38,9 @@ type GateProps = { gate: Gate; action: Action }
 function ApprovalGate({ gate, action }: GateProps) {
   const [verb, setVerb] = useState<'approve' | 'reject'>()
   const details = approvalDetails(gate)
-  const reason = whyNot(details)
+  const { isLoading, isPlaceholderData } = useChanges(action)
+  // What is approved is what the page shows.
+  const reason = isLoading || isPlaceholderData ? 'The changes are loading.' : whyNot(details)
   return (
     <div>
       <Text fw={600} size="sm" role="status">

@@ -1,5 +1,5 @@
 // What the gates of a run say. Pure.
-import type { Gate } from '#web/base/api/types.ts'
+import type { ActionGates, Gate } from '#web/base/api/types.ts'
 import { plural } from '#web/base/ui/status.ts'
 
 type Decision = {
@@ -26,6 +26,12 @@ export type FreezeDetails = {
 
 export const approvalDetails = ({ details }: Gate) => details as ApprovalDetails
 export const freezeDetails = ({ details }: Gate) => details as FreezeDetails
+
+/** Names what the person is asked to approve; null while nothing is. */
+export function subjectOf(gates: ActionGates | undefined): string | null {
+  const approval = gates?.gates.find(({ gate }) => gate === 'approval')
+  return approval ? approvalDetails(approval).subject : null
+}
 
 /** A gate that never held the run is not worth a line. */
 export function isWorthShowing(gate: Gate): boolean {
