@@ -1,6 +1,7 @@
 // What a process with a worker does: jobs, deliveries, and the heartbeat by which others know it. Only this file knows
 // which function handles which job.
 
+import { join } from 'node:path'
 import type { FastifyBaseLogger } from 'fastify'
 import { pruneTokens } from '#access/accounts/sessions.ts'
 import { pruneAuthorizations } from '#access/command-line-login/authorizations.ts'
@@ -8,17 +9,21 @@ import { pruneDeviceCodes } from '#access/command-line-login/device-codes.ts'
 import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
+import { createRepositories } from '#adapters/repositories/repositories.ts'
+import { startConnecting } from '#engine/connecting/connecting.ts'
 import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
 import { countEndedRuns } from '#engine/counts/run-days.ts'
 import { startReleasing } from '#engine/gates/release-loop.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
+import { startPolling } from '#engine/polling/polling.ts'
 import { startReconciler } from '#engine/reconciling/reconcile.ts'
 import { openRunner } from '#engine/runner/runner.ts'
 import { type Enqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { createScheduler } from '#engine/scheduling/schedule-new.ts'
 import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
 import { startSettling } from '#engine/settling/settle-loop.ts'
+import { allowRemote } from '#manage/applications/allow-remote.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
 import type { Metrics } from '#ops/metrics/metrics.ts'
@@ -160,6 +165,34 @@ export async function startWork(deps: WorkDeps) {
     onError: onError('reconciling'),
   })
   stops.push(() => reconciler.stop())
+
+  const connecting = startConnecting({
+    db,
+    box,
+    http: deps.http,
+    baseUrl: deps.baseUrl,
+    pollMs: config.deliveryPollMs,
+    isPaused: () => !mayWork(),
+    onState: (change) => log.info(change, 'connection changed'),
+    onError: onError('connecting'),
+  })
+  stops.push(() => connecting.stop())
+
+  const repositories = createRepositories({
+    folder: join(config.home, 'repositories', 'mirrors'),
+    allowRemote: (remote, applicationId) => allowRemote(db, deps.guard, remote, applicationId),
+  })
+  const polling = startPolling({
+    db,
+    box,
+    readTips: (applicationId, request) =>
+      repositories.readTips(applicationId, { ...request, http: deps.http }),
+    everyMs: config.deliveryPollMs,
+    isPaused: () => !mayWork(),
+    onMoves: deps.metrics.onMoves,
+    onError: onError('polling'),
+  })
+  stops.push(() => polling.stop())
 
   const settling = startSettling({
     db,

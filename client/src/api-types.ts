@@ -1156,6 +1156,50 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/hooks/incoming/{hook_id}/connection': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Connect a hook to its repository
+     * @description Creates the webhook at the host of the application's repository, with the application's credential (`credential:run`), or adopts one that already calls this hook. The same request repairs a connection that is not `connected`. It happens in the background: `connection.state` is `connecting` until then.
+     */
+    post: operations['connectIncomingHook']
+    /**
+     * Disconnect a hook from its repository
+     * @description Removes the webhook at the host, in the background. If the host refuses for a day, the audit log names what was left behind. The hook itself stays.
+     */
+    delete: operations['disconnectIncomingHook']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/hooks/incoming/{hook_id}/connection/check': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Check the connection of a hook
+     * @description Asks the host now, and not only every hour. It happens in the background: `connection.checked_at` changes when it is done.
+     */
+    post: operations['checkIncomingHookConnection']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/pipelines/{id}/hooks/outgoing': {
     parameters: {
       query?: never
@@ -4362,6 +4406,41 @@ export interface components {
       /** @description Why the last attempt failed; null for hooks that do not fail, or were disabled by a person. */
       last_error: string | null
     }
+    HookConnection: {
+      /**
+       * @description `connecting`: the webhook is about to be created or changed. `connected`: it exists, is active, and has the URL and the events of this hook. `missing`: it was deleted at the host, or could not be created. `changed`: it was changed there, or the repository has moved. `disabled`: it is switched off there, or the host suspended it. `forbidden`: the token, or the user who connected the hook, lacks a permission. `unreachable`: the host does not answer, or not sensibly.
+       * @enum {string}
+       */
+      state: 'connecting' | 'connected' | 'missing' | 'changed' | 'disabled' | 'forbidden' | 'unreachable'
+      /**
+       * @description The host of the repository; Forgejo is `gitea`.
+       * @enum {string}
+       */
+      provider: 'github' | 'gitlab' | 'gitea'
+      /** @description The repository that the webhook belongs to, such as `acme/shop`. */
+      repository: string
+      /** @description The events that the webhook must send. It may send more. */
+      events: string[]
+      /** @description The settings of the webhook at the host; null until it is known. */
+      settings_url: string | null
+      /** @description What is wrong, and what to do about it; null while it is `connected`. */
+      problem: string | null
+      /**
+       * Format: date-time
+       * @description When the host was last asked; null before the first time.
+       */
+      checked_at: string | null
+      /**
+       * Format: date-time
+       * @description When the last call came, a ping included; null: none that is still recorded.
+       */
+      last_delivery_at: string | null
+      /**
+       * Format: date-time
+       * @description When the host tries a webhook again that it suspended; null if it says nothing.
+       */
+      disabled_until: string | null
+    }
     Hook: {
       /**
        * Format: uuid
@@ -4416,6 +4495,8 @@ export interface components {
       disabled_at: string | null
       /** @description Why Gantry disabled it; null otherwise. */
       disabled_reason: string | null
+      /** @description The webhook that Gantry created at the repository's host; null for hooks that are not connected. */
+      connection: components['schemas']['HookConnection'] | null
       /** @description How its deliveries are doing; null for incoming hooks. */
       health: components['schemas']['HookHealth'] | null
       /**
@@ -7191,6 +7272,8 @@ export interface components {
           burst: number
         }
       }
+      /** @description Whether Gantry creates the webhook at the repository's host and watches it, with the application's credential (GitHub, GitLab, Gitea, Forgejo; `credential:run`). The hook is saved even if the host refuses: see `connection`. In a change, true connects a hook that is not connected, and false disconnects it. */
+      connect?: boolean
       /** @description Which calls start a run. Default: every call. */
       trigger_when?: {
         /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
@@ -7257,6 +7340,8 @@ export interface components {
           burst: number
         }
       }
+      /** @description Whether Gantry creates the webhook at the repository's host and watches it, with the application's credential (GitHub, GitLab, Gitea, Forgejo; `credential:run`). The hook is saved even if the host refuses: see `connection`. In a change, true connects a hook that is not connected, and false disconnects it. */
+      connect?: boolean
       /** @description Which calls start a run. Default: every call. */
       trigger_when?: {
         /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
@@ -7271,6 +7356,10 @@ export interface components {
        * @default 86400
        */
       overlap_seconds?: number
+    }
+    ConnectHookRequest: {
+      /** @description The events to subscribe to, as the API of the host names them. Default: those of a connected hook, else pushes (`push`; GitLab: `push_events`). */
+      events?: string[]
     }
     CreateOutgoingHookRequest: {
       /** @description The name of the hook. */
@@ -11025,6 +11114,119 @@ export interface operations {
     responses: {
       /** @description Success */
       200: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Hook']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  connectIncomingHook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the incoming hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['ConnectHookRequest']
+      }
+    }
+    responses: {
+      /** @description Accepted; processing continues in the background */
+      202: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Hook']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  disconnectIncomingHook: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
+      path: {
+        /** @description The id of the incoming hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  checkIncomingHookConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the incoming hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Accepted; processing continues in the background */
+      202: {
         headers: {
           ETag: components['headers']['ETag']
           [name: string]: unknown

@@ -11,6 +11,7 @@ import type { AllowRemote } from './contact.ts'
 import { explainDisk } from './failures.ts'
 import { GitMissingError } from './git.ts'
 import { isMirrorOf, mirrorFor } from './mirror.ts'
+import { readTips, type Tips, type TipsRequest } from './read-tips.ts'
 import { failed, type Resolved, type ResolveRequest, resolveSource } from './resolve.ts'
 import { readSource } from './source.ts'
 
@@ -70,6 +71,12 @@ export function createRepositories(options: {
     /** What is between two commits, in the mirror as it is. Contacts no remote. */
     compare({ applicationId, ...request }: CompareRequest & { applicationId: number }): Promise<Compared> {
       return compareCommits(mirrorFor(folder, applicationId).repository, request)
+    },
+
+    /** The commits that branches point to; nothing is fetched. */
+    readTips(applicationId: number, request: Omit<TipsRequest, 'allowRemote' | 'knownHosts'>): Promise<Tips> {
+      const { knownHosts } = mirrorFor(folder, applicationId)
+      return readTips({ ...request, knownHosts, allowRemote: (remote) => allowRemote(remote, applicationId) })
     },
 
     /** Whether the repository was fetched on this machine before. */
