@@ -4441,6 +4441,27 @@ export interface components {
        */
       disabled_until: string | null
     }
+    HookPollStatus: {
+      /**
+       * Format: date-time
+       * @description When the repository was last asked; null before the first time.
+       */
+      polled_at: string | null
+      /** @description Why the last poll failed; null if it did not. */
+      problem: string | null
+      /** @description The branches that were seen so far. */
+      branches: {
+        /** @description The name of the branch. */
+        name: string
+        /** @description The commit that it was at when it was last seen. */
+        commit: string
+        /**
+         * Format: date-time
+         * @description When it last started a call; null: not yet.
+         */
+        moved_at: string | null
+      }[]
+    }
     Hook: {
       /**
        * Format: uuid
@@ -4497,6 +4518,8 @@ export interface components {
       disabled_reason: string | null
       /** @description The webhook that Gantry created at the repository's host; null for hooks that are not connected. */
       connection: components['schemas']['HookConnection'] | null
+      /** @description What polling the repository has found; null for hooks without `settings.poll`. */
+      poll: components['schemas']['HookPollStatus'] | null
       /** @description How its deliveries are doing; null for incoming hooks. */
       health: components['schemas']['HookHealth'] | null
       /**
@@ -7271,6 +7294,16 @@ export interface components {
           /** @description Calls that may come at the same time. */
           burst: number
         }
+        /** @description For hosts that cannot reach Gantry, and hooks of applications: Gantry asks the repository, and each new commit of a branch is a call, in the format of the credential's provider, else GitHub's. Not together with a connection. Absent: no polling. */
+        poll?: {
+          /** @description The branches to watch. Default: the application's. */
+          refs?: string[]
+          /**
+           * @description How often the repository is asked.
+           * @default 60
+           */
+          every_seconds?: number
+        }
       }
       /** @description Whether Gantry creates the webhook at the repository's host and watches it, with the application's credential (GitHub, GitLab, Gitea, Forgejo; `credential:run`). The hook is saved even if the host refuses: see `connection`. In a change, true connects a hook that is not connected, and false disconnects it. */
       connect?: boolean
@@ -7338,6 +7371,16 @@ export interface components {
           per_second: number
           /** @description Calls that may come at the same time. */
           burst: number
+        }
+        /** @description For hosts that cannot reach Gantry, and hooks of applications: Gantry asks the repository, and each new commit of a branch is a call, in the format of the credential's provider, else GitHub's. Not together with a connection. Absent: no polling. */
+        poll?: {
+          /** @description The branches to watch. Default: the application's. */
+          refs?: string[]
+          /**
+           * @description How often the repository is asked.
+           * @default 60
+           */
+          every_seconds?: number
         }
       }
       /** @description Whether Gantry creates the webhook at the repository's host and watches it, with the application's credential (GitHub, GitLab, Gitea, Forgejo; `credential:run`). The hook is saved even if the host refuses: see `connection`. In a change, true connects a hook that is not connected, and false disconnects it. */
@@ -7654,6 +7697,16 @@ export interface components {
           per_second: number
           /** @description Calls that may come at the same time. */
           burst: number
+        }
+        /** @description For hosts that cannot reach Gantry, and hooks of applications: Gantry asks the repository, and each new commit of a branch is a call, in the format of the credential's provider, else GitHub's. Not together with a connection. Absent: no polling. */
+        poll?: {
+          /** @description The branches to watch. Default: the application's. */
+          refs?: string[]
+          /**
+           * @description How often the repository is asked.
+           * @default 60
+           */
+          every_seconds?: number
         }
       }
       /** @description Evaluates with these conditions instead of the stored ones; validated as if they were saved. */

@@ -28,6 +28,7 @@ export async function readInstallation(db: Database) {
     /** Null when none was recorded. */
     newestBackupAt: (await readNewestBackup(db))?.made_at ?? null,
     deliveries: await readDeliveryDepths(db),
+    connections: await countConnections(db),
     workers: { online: workers.length, draining: workers.filter(({ draining }) => draining).length },
     /** Targets that no worker can take; servers, counted once per application, whose live release is not known. */
     ...(await readUnplaced(db)),
@@ -70,6 +71,13 @@ async function readGateDepths(db: Database) {
         select created_at from actions where gate = g.gate and pipeline_id = p.id order by id limit 1
       ) as first), 0) as "oldestSeconds"
     from unnest(${Object.keys(GATES)}::text[]) as g (gate)`.execute(db)
+  return rows
+}
+
+/** Hooks that are connected to repositories, by state. */
+async function countConnections(db: Database) {
+  const { rows } = await sql<{ state: string; hooks: number }>`
+    select state, count(*)::int as hooks from hook_connections group by state`.execute(db)
   return rows
 }
 
