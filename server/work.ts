@@ -10,12 +10,14 @@ import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
+import { startConnecting } from '#engine/connecting/connecting.ts'
 import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
 import { countEndedRuns } from '#engine/counts/run-days.ts'
 import { startApproving } from '#engine/gates/approval-loop.ts'
 import { startReleasing } from '#engine/gates/release-loop.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
+import { startPolling } from '#engine/polling/polling.ts'
 import { startReconciler } from '#engine/reconciling/reconcile.ts'
 import { openRunner } from '#engine/runner/runner.ts'
 import { type Enqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
@@ -164,6 +166,34 @@ export async function startWork(deps: WorkDeps) {
     onError: onError('reconciling'),
   })
   stops.push(() => reconciler.stop())
+
+  const connecting = startConnecting({
+    db,
+    box,
+    http: deps.http,
+    baseUrl: deps.baseUrl,
+    pollMs: config.deliveryPollMs,
+    isPaused: () => !mayWork(),
+    onState: (change) => log.info(change, 'connection changed'),
+    onError: onError('connecting'),
+  })
+  stops.push(() => connecting.stop())
+
+  const repositories = createRepositories({
+    folder: join(config.home, 'repositories', 'mirrors'),
+    allowRemote: (remote, applicationId) => allowRemote(db, deps.guard, remote, applicationId),
+  })
+  const polling = startPolling({
+    db,
+    box,
+    readTips: (applicationId, request) =>
+      repositories.readTips(applicationId, { ...request, http: deps.http }),
+    everyMs: config.deliveryPollMs,
+    isPaused: () => !mayWork(),
+    onMoves: deps.metrics.onMoves,
+    onError: onError('polling'),
+  })
+  stops.push(() => polling.stop())
 
   const settling = startSettling({
     db,

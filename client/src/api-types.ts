@@ -1196,6 +1196,50 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  '/hooks/incoming/{hook_id}/connection': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Connect a hook to its repository
+     * @description Creates the webhook at the host of the application's repository, with the application's credential (`credential:run`), or adopts one that already calls this hook. The same request repairs a connection that is not `connected`. It happens in the background: `connection.state` is `connecting` until then.
+     */
+    post: operations['connectIncomingHook']
+    /**
+     * Disconnect a hook from its repository
+     * @description Removes the webhook at the host, in the background. If the host refuses for a day, the audit log names what was left behind. The hook itself stays.
+     */
+    delete: operations['disconnectIncomingHook']
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/hooks/incoming/{hook_id}/connection/check': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    get?: never
+    put?: never
+    /**
+     * Check the connection of a hook
+     * @description Asks the host now, and not only every hour. It happens in the background: `connection.checked_at` changes when it is done.
+     */
+    post: operations['checkIncomingHookConnection']
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   '/pipelines/{id}/hooks/outgoing': {
     parameters: {
       query?: never
@@ -4523,6 +4567,62 @@ export interface components {
       /** @description Why the last attempt failed; null for hooks that do not fail, or were disabled by a person. */
       last_error: string | null
     }
+    HookConnection: {
+      /**
+       * @description `connecting`: the webhook is about to be created or changed. `connected`: it exists, is active, and has the URL and the events of this hook. `missing`: it was deleted at the host, or could not be created. `changed`: it was changed there, or the repository has moved. `disabled`: it is switched off there, or the host suspended it. `forbidden`: the token, or the user who connected the hook, lacks a permission. `unreachable`: the host does not answer, or not sensibly.
+       * @enum {string}
+       */
+      state: 'connecting' | 'connected' | 'missing' | 'changed' | 'disabled' | 'forbidden' | 'unreachable'
+      /**
+       * @description The host of the repository; Forgejo is `gitea`.
+       * @enum {string}
+       */
+      provider: 'github' | 'gitlab' | 'gitea'
+      /** @description The repository that the webhook belongs to, such as `acme/shop`. */
+      repository: string
+      /** @description The events that the webhook must send. It may send more. */
+      events: string[]
+      /** @description The settings of the webhook at the host; null until it is known. */
+      settings_url: string | null
+      /** @description What is wrong, and what to do about it; null while it is `connected`. */
+      problem: string | null
+      /**
+       * Format: date-time
+       * @description When the host was last asked; null before the first time.
+       */
+      checked_at: string | null
+      /**
+       * Format: date-time
+       * @description When the last call came, a ping included; null: none that is still recorded.
+       */
+      last_delivery_at: string | null
+      /**
+       * Format: date-time
+       * @description When the host tries a webhook again that it suspended; null if it says nothing.
+       */
+      disabled_until: string | null
+    }
+    HookPollStatus: {
+      /**
+       * Format: date-time
+       * @description When the repository was last asked; null before the first time.
+       */
+      polled_at: string | null
+      /** @description Why the last poll failed; null if it did not. */
+      problem: string | null
+      /** @description The branches that were seen so far. */
+      branches: {
+        /** @description The name of the branch. */
+        name: string
+        /** @description The commit that it was at when it was last seen. */
+        commit: string
+        /**
+         * Format: date-time
+         * @description When it last started a call; null: not yet.
+         */
+        moved_at: string | null
+      }[]
+    }
     Hook: {
       /**
        * Format: uuid
@@ -4577,6 +4677,10 @@ export interface components {
       disabled_at: string | null
       /** @description Why Gantry disabled it; null otherwise. */
       disabled_reason: string | null
+      /** @description The webhook that Gantry created at the repository's host; null for hooks that are not connected. */
+      connection: components['schemas']['HookConnection'] | null
+      /** @description What polling the repository has found; null for hooks without `settings.poll`. */
+      poll: components['schemas']['HookPollStatus'] | null
       /** @description How its deliveries are doing; null for incoming hooks. */
       health: components['schemas']['HookHealth'] | null
       /**
@@ -7395,7 +7499,19 @@ export interface components {
           /** @description Calls that may come at the same time. */
           burst: number
         }
+        /** @description For hosts that cannot reach Gantry, and hooks of applications: Gantry asks the repository, and each new commit of a branch is a call, in the format of the credential's provider, else GitHub's. Not together with a connection. Absent: no polling. */
+        poll?: {
+          /** @description The branches to watch. Default: the application's. */
+          refs?: string[]
+          /**
+           * @description How often the repository is asked.
+           * @default 60
+           */
+          every_seconds?: number
+        }
       }
+      /** @description Whether Gantry creates the webhook at the repository's host and watches it, with the application's credential (GitHub, GitLab, Gitea, Forgejo; `credential:run`). The hook is saved even if the host refuses: see `connection`. In a change, true connects a hook that is not connected, and false disconnects it. */
+      connect?: boolean
       /** @description Which calls start a run. Default: every call. */
       trigger_when?: {
         /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
@@ -7461,7 +7577,19 @@ export interface components {
           /** @description Calls that may come at the same time. */
           burst: number
         }
+        /** @description For hosts that cannot reach Gantry, and hooks of applications: Gantry asks the repository, and each new commit of a branch is a call, in the format of the credential's provider, else GitHub's. Not together with a connection. Absent: no polling. */
+        poll?: {
+          /** @description The branches to watch. Default: the application's. */
+          refs?: string[]
+          /**
+           * @description How often the repository is asked.
+           * @default 60
+           */
+          every_seconds?: number
+        }
       }
+      /** @description Whether Gantry creates the webhook at the repository's host and watches it, with the application's credential (GitHub, GitLab, Gitea, Forgejo; `credential:run`). The hook is saved even if the host refuses: see `connection`. In a change, true connects a hook that is not connected, and false disconnects it. */
+      connect?: boolean
       /** @description Which calls start a run. Default: every call. */
       trigger_when?: {
         /** @description All must match. Each has `path` or `header` and one of `equals`, `one_of`, `matches`, `exists` and `accepted_values`, or is a group (`any_of`). At most 100 in all, those in groups included; all `matches` together have at most 2,048 characters. */
@@ -7476,6 +7604,10 @@ export interface components {
        * @default 86400
        */
       overlap_seconds?: number
+    }
+    ConnectHookRequest: {
+      /** @description The events to subscribe to, as the API of the host names them. Default: those of a connected hook, else pushes (`push`; GitLab: `push_events`). */
+      events?: string[]
     }
     CreateOutgoingHookRequest: {
       /** @description The name of the hook. */
@@ -7778,6 +7910,16 @@ export interface components {
           per_second: number
           /** @description Calls that may come at the same time. */
           burst: number
+        }
+        /** @description For hosts that cannot reach Gantry, and hooks of applications: Gantry asks the repository, and each new commit of a branch is a call, in the format of the credential's provider, else GitHub's. Not together with a connection. Absent: no polling. */
+        poll?: {
+          /** @description The branches to watch. Default: the application's. */
+          refs?: string[]
+          /**
+           * @description How often the repository is asked.
+           * @default 60
+           */
+          every_seconds?: number
         }
       }
       /** @description Evaluates with these conditions instead of the stored ones; validated as if they were saved. */
@@ -11434,6 +11576,119 @@ export interface operations {
     responses: {
       /** @description Success */
       200: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Hook']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  connectIncomingHook: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the incoming hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['ConnectHookRequest']
+      }
+    }
+    responses: {
+      /** @description Accepted; processing continues in the background */
+      202: {
+        headers: {
+          ETag: components['headers']['ETag']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['Hook']
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      408: components['responses']['RequestTimeout']
+      409: components['responses']['Conflict']
+      413: components['responses']['TooLarge']
+      414: components['responses']['UriTooLong']
+      415: components['responses']['UnsupportedMediaType']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  disconnectIncomingHook: {
+    parameters: {
+      query?: never
+      header?: {
+        /** @description The `ETag` of your last read. If the record has changed since, nothing happens and the response is 412. */
+        'If-Match'?: string
+      }
+      path: {
+        /** @description The id of the incoming hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success, without a body */
+      204: {
+        headers: {
+          [name: string]: unknown
+        }
+        content?: never
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      409: components['responses']['Conflict']
+      412: components['responses']['PreconditionFailed']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  checkIncomingHookConnection: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        /** @description The id of the incoming hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Accepted; processing continues in the background */
+      202: {
         headers: {
           ETag: components['headers']['ETag']
           [name: string]: unknown

@@ -189,7 +189,7 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
     method: 'POST' | 'PUT',
     path: Path,
     operation: Save<Path, Schema, Row, Result, Prepared>,
-    status: 200 | 201,
+    status: 200 | 201 | 202,
     schema: { operationId: string; summary: string },
     config = {},
   ) {
@@ -278,7 +278,7 @@ export function resourceRoutes<Row, Shown extends t.TSchema, Result extends obje
         operationId: string
         summary: string
       },
-      status: 200 | 201 = 200,
+      status: 200 | 201 | 202 = 200,
     ) {
       const { operationId, summary } = operation
       save('POST', path, operation, status, { operationId, summary }, { bodyOptional: true })

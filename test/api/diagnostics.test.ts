@@ -57,7 +57,7 @@ test('a healthy installation is reported as such, with its version and time', as
     checks.map(({ name }) => name),
     [
       ...['database', 'clock', 'workers', 'queue', 'environments', 'dead_letters', 'deliveries', 'hooks'],
-      ...['tokens', 'servers', 'live_releases', 'backups'],
+      ...['connections', 'tokens', 'servers', 'live_releases', 'backups'],
       ...['home', 'disk', 'secret_key', 'local_steps', 'base_url', 'pages'],
     ],
   )

@@ -60,6 +60,7 @@ const { call, record, examples } = createRecorder(url!, document.paths, {
   [receiver.url]: 'https://chat.example.com',
   [new URL(receiver.url).host]: 'chat.example.com',
   [provider.issuer]: 'https://id.example.com',
+  'http://127.0.0.1:9/': 'https://git.example.com/',
   [repository.address]: 'https://git.example.com/acme/shop.git',
   [basename(dirname(repository.folder))]: 'acme',
   [folder]: '/srv/sites',
@@ -336,9 +337,40 @@ async function recordHooks() {
       settings: { preset: { kind: 'slack_message', channel: '#deploys' } },
     },
   })
+  await recordConnection(outgoing.environment_id)
   await by('ejectOutgoingHook', { path: { hook_id: chat.id } })
   await prepare('removeOutgoingHook', { path: { hook_id: chat.id } })
   return { incoming, outgoing, secret, one, other }
+}
+
+/** Without a worker nothing is sent to the host, where nothing listens. */
+async function recordConnection(environmentId: number): Promise<void> {
+  const { id: credential_id } = await prepare('createCredential', {
+    path: { id: shop.organizationId },
+    body: { name: 'Gitea', provider_code: 'gitea', base_url: 'http://127.0.0.1:9', token: 'token' },
+  })
+  const { id: applicationId } = await prepare('createApplication', {
+    path: { id: environmentId },
+    body: {
+      name: 'Docs',
+      repository: 'http://127.0.0.1:9/acme/docs.git',
+      default_branch: 'main',
+      credential_id,
+    },
+  })
+  const { id: pipelineId } = await prepare('createApplicationPipeline', {
+    path: { resource_id: applicationId },
+    body: { name: 'Deploy Docs', operation: 'deploy' },
+  })
+  const { id } = await prepare('createIncomingHook', {
+    path: { id: pipelineId },
+    body: { name: 'Push to docs', requires_secret: true },
+  })
+  const hook = { path: { hook_id: id } }
+  await by('connectIncomingHook', { ...hook, body: { events: ['push'] } })
+  await by('checkIncomingHookConnection', hook)
+  await by('disconnectIncomingHook', hook)
+  await prepare('removeApplication', { path: { id: applicationId }, query: { cascade: 'true' } })
 }
 
 /** A call to the incoming hook, as GitHub signs it. */

@@ -38,6 +38,8 @@ const COMMANDS: Record<string, [url: string, status: number, method?: string]> =
   retryAction: [`/actions/${ended}/retry`, 201],
   cancelAction: [`/actions/${unfinished.id}/cancel`, 202],
   rotateIncomingHookSecret: [`/hooks/incoming/${hooks.incoming}/rotate-secret`, 200],
+  // The tree's credential is one of GitHub.
+  connectIncomingHook: [`/hooks/incoming/${hooks.incoming}/connection`, 202],
   rotateOutgoingHookSecret: [`/hooks/outgoing/${hooks.outgoing}/rotate-secret`, 200],
   previewDelivery: [`/hooks/outgoing/${hooks.outgoing}/preview`, 200],
   testHook: [`/hooks/outgoing/${hooks.outgoing}/test`, 200],

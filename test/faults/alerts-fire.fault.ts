@@ -141,6 +141,13 @@ const causes: Record<string, Cause> = {
     worker = await startWorker()
     return undefined
   },
+  async GantryConnectionLost() {
+    await sql`
+      insert into hook_connections (hook_id, user_id, credential_id, provider, api_url, home_url, repository, events, state, due_at)
+      values (gen_random_uuid(), 1, 1, 'github', 'https://api.github.com', 'https://github.com', 'acme/shop', '{push}', 'missing',
+        now() + interval '1 day')`.execute(db)
+    return undefined
+  },
   async GantryDeliveriesFail() {
     await makeOutgoing('refused')
     await world.fire(hook)

@@ -298,6 +298,12 @@ const ROWS: Record<string, string> = {
   status_checks: `insert into status_checks (action_id, hook_id, event_id, credential_id, kind, url, context, state, link)
     select 1, id, 1, 1, 'github_status', 'https://api.github.com/repos/a/b/statuses/c', 'gantry', 'success',
       'http://localhost/app/actions/1' from hooks limit 1`,
+  hook_polls: 'insert into hook_polls (hook_id) select id from hooks limit 1',
+  polled_refs: `insert into polled_refs (hook_id, branch, tip) select hook_id, 'main', repeat('a', 40) from hook_polls limit 1`,
+  hook_connections: `insert into hook_connections (hook_id, user_id, credential_id, provider, api_url, home_url, repository, events)
+    select id, 1, 1, 'github', 'https://api.github.com', 'https://github.com', 'acme/shop', '{push}' from hooks limit 1`,
+  webhook_removals: `insert into webhook_removals (hook_id, user_id, credential_id, provider, api_url, home_url, repository)
+    select id, 1, 1, 'github', 'https://api.github.com', 'https://github.com', 'acme/shop' from hooks limit 1`,
   captured_values: `insert into captured_values (id, action_id, hook_id, values, origin, is_recreated)
     select gen_random_uuid(), (select min(id) from actions), id, '{"id": 1}', 'https://example.com', false from hooks limit 1`,
   freezes: `insert into freezes (organization_id, name, reason, starts_at, created_by)

@@ -51,6 +51,7 @@ const NEVER_SEALED = [
   'oidc_attempts.state_hash',
   'password_resets.hash',
   'tokens.hash',
+  'webhook_removals.url_token_hash',
 ]
 
 test('the key is rotated while hooks are called and secrets are read, without a failure', async (t) => {

@@ -30,6 +30,7 @@ export const IDLE: InstallationState = {
   stalledEnvironments: 0,
   newestBackupAt: null,
   deliveries: { pending: 0, late: 0, failingHooks: 0, limited: [] },
+  connections: [],
   workers: { online: 1, draining: 0 },
   targetsWithoutWorker: 0,
   serversLiveUnknown: 0,

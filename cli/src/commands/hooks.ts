@@ -3,6 +3,7 @@ import { printDetails } from '../details.ts'
 import { findNamed, type Kind, readNames } from '../names.ts'
 import { waitText } from '../runs/notifications.ts'
 import { printTable } from '../table.ts'
+import { registerConnect } from './hook-connect.ts'
 import { registerCreate } from './hook-create.ts'
 import { registerRequests } from './hook-requests.ts'
 import { registerSecrets } from './hook-secrets.ts'
@@ -47,6 +48,8 @@ export const hooks: Register = (program) => {
         ['Direction', hook.type],
         ['State', hook.active ? 'on' : `off${hook.disabled_reason ? `: ${hook.disabled_reason}` : ''}`],
         ['Waiting', waitText({ ...hook, receiver: hostOf(hook.target_url) })],
+        ['Connection', hook.connection && connectionText(hook.connection)],
+        ['Polling', hook.poll && (hook.poll.problem ?? `last asked ${hook.poll.polled_at ?? 'never'}`)],
         ['URL', hook.url ?? hook.target_url],
         ['Token leaves to', hook.token_origins.join(', ') || null],
         [
@@ -65,9 +68,21 @@ export const hooks: Register = (program) => {
     }),
   )
   registerCreate(group)
+  registerConnect(group)
   registerTest(group)
   registerRequests(group)
   registerSecrets(group)
+}
+
+/** `connected to acme/shop at github`, or what is wrong. */
+function connectionText(connection: {
+  state: string
+  provider: string
+  repository: string
+  problem: string | null
+}) {
+  const { state, provider, repository, problem } = connection
+  return `${state}: ${repository} at ${provider}${problem ? `. ${problem}` : ''}`
 }
 
 function hostOf(url: string | null): string | null {

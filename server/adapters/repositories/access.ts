@@ -55,11 +55,8 @@ export async function prepareAccess(request: AccessRequest) {
 function webEnvironment({ remote, token, addresses, timeouts }: AccessRequest): Record<string, string> {
   const settings: [string, string][] = [['http.lowSpeedTime', seconds(timeouts.idleMs)]]
   if (token) {
-    // Hosts accept a token as the password, and most ignore the user name; Bitbucket does not.
-    const usual = remote.host === 'bitbucket.org' ? 'x-token-auth' : 'x-access-token'
-    const username = token.username || remote.username || usual
-    const pair = Buffer.from(`${username}:${token.secret}`).toString('base64')
-    settings.push([`http.${new URL(remote.address).origin}/.extraHeader`, `Authorization: Basic ${pair}`])
+    const header = `Authorization: ${authorizationOf(remote, token)}`
+    settings.push([`http.${new URL(remote.address).origin}/.extraHeader`, header])
   }
   if (addresses.length > 0) {
     const found = addresses.map(inBrackets).join(',')
@@ -72,6 +69,13 @@ function webEnvironment({ remote, token, addresses, timeouts }: AccessRequest): 
       [`GIT_CONFIG_VALUE_${index}`, value],
     ]),
   ])
+}
+
+/** Hosts accept a token as the password, and most ignore the user name; Bitbucket does not. */
+export function authorizationOf(remote: Remote, token: Token): string {
+  const usual = remote.host === 'bitbucket.org' ? 'x-token-auth' : 'x-access-token'
+  const username = token.username || remote.username || usual
+  return `Basic ${Buffer.from(`${username}:${token.secret}`).toString('base64')}`
 }
 
 function sshCommand({ remote, addresses, knownHosts, timeouts }: AccessRequest, keyFile: string | null) {

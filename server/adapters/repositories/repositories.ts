@@ -11,6 +11,7 @@ import type { AllowRemote } from './contact.ts'
 import { explainDisk } from './failures.ts'
 import { GitMissingError } from './git.ts'
 import { isMirrorOf, mirrorFor } from './mirror.ts'
+import { readTips, type Tips, type TipsRequest } from './read-tips.ts'
 import { failed, type Resolved, type ResolveRequest, resolveSource } from './resolve.ts'
 import { listAuthors, listPins, pinCommit, removePins, shipsMore } from './shipped.ts'
 import { readSource } from './source.ts'
@@ -106,6 +107,12 @@ export function createRepositories(options: {
     shipsMore(request: ShippedRequest & { shown: string | null; live: string | null }) {
       const { applicationId, signal, ...commits } = request
       return shipsMore({ ...mirrorFor(folder, applicationId), signal }, commits)
+    },
+
+    /** The commits that branches point to; nothing is fetched. */
+    readTips(applicationId: number, request: Omit<TipsRequest, 'allowRemote' | 'knownHosts'>): Promise<Tips> {
+      const { knownHosts } = mirrorFor(folder, applicationId)
+      return readTips({ ...request, knownHosts, allowRemote: (remote) => allowRemote(remote, applicationId) })
     },
 
     /** Whether the repository was fetched on this machine before. */

@@ -87,7 +87,8 @@ async function commitInOneStatement(
   return results as StoredCall[]
 }
 
-async function commitInTransaction(
+/** For calls of one tree version, whose duplicates among each other are separated. Nothing is stored when they are stale. */
+export async function commitInTransaction(
   trx: Transaction,
   calls: Calls,
   firsts: number[],

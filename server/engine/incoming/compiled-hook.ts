@@ -1,10 +1,9 @@
 import { type Selectable, sql } from 'kysely'
+import { compileVariable } from '#model/hooks/compile-variable.ts'
 import { hookSecretAad } from '#model/hooks/present-hook.ts'
 import type { HookCondition, HookVariable } from '#model/hooks/schemas.ts'
 import { parseTemplate, type SignatureRule } from '#model/hooks/signature-schemes.ts'
-import type { VariableValue } from '#model/payload/coerce.ts'
-import { compileCondition, keysOf } from '#model/payload/conditions.ts'
-import type { CompiledVariable } from '#model/payload/extract-variables.ts'
+import { compileCondition } from '#model/payload/conditions.ts'
 import { loadDefinitions, type PipelineDefinition, planRun } from '#model/pipelines/plan.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -107,16 +106,5 @@ function compileSignature(row: HookRow, box: SecretBox): SignatureRule {
     timestampHeader: signature.timestamp_header?.toLowerCase() ?? null,
     idHeader: signature.id_header?.toLowerCase() ?? null,
     secrets: sealed.map((one) => box.open(one, hookSecretAad(row.id))),
-  }
-}
-
-function compileVariable({ name, path, type, required, default_value }: HookVariable): CompiledVariable {
-  return {
-    name,
-    path: path ?? name,
-    keys: path == null ? [name] : keysOf(path),
-    type,
-    required,
-    defaultValue: (default_value ?? null) as VariableValue | null,
   }
 }

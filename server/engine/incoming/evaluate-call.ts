@@ -112,7 +112,8 @@ export type CallRecord = ReturnType<typeof recordOf>
 
 export function recordOf(
   hook: CompiledHook,
-  call: Call,
+  /** Without an address: Gantry made it. */
+  call: Omit<Call, 'address'> & { address: string | null },
   { verdict, body }: Evaluation,
   url: string,
   startedAt: number,

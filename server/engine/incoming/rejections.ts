@@ -87,5 +87,16 @@ async function insertUnlessFull(
           and id >= ${uuidAt(hour * HOUR_MS)}::uuid limit ${STORED_PER_HOUR}
       ) as stored
     ) < ${STORED_PER_HOUR}`.execute(trx)
-  return (numAffectedRows ?? 0n) > 0n
+  const isStored = (numAffectedRows ?? 0n) > 0n
+  if (isStored && call.outcome === 'rejected_signature') await suspectSecret(trx, hookId)
+  return isStored
+}
+
+/** If the hook is connected, its host is asked whether that call was its own, at most every 15 minutes. */
+async function suspectSecret(trx: Transaction, hookId: string): Promise<void> {
+  await sql`
+    update hook_connections set rejected_at = now(), due_at = least(due_at, now())
+    where hook_id = ${hookId}::uuid and (rejected_at is null or rejected_at < now() - interval '15 minutes')`.execute(
+    trx,
+  )
 }

@@ -1,11 +1,7 @@
 // Asks a service what it shows, within the rate budget of the credential.
-import type { HttpClient, SendOutcome } from '#adapters/http-client/client.ts'
+import { type AskDeps, askWithinBudget, type Wait } from '#engine/outgoing/ask-within-budget.ts'
 import type { OutgoingHook, TokenAuthorization } from '#engine/outgoing/outgoing-hooks.ts'
-import { type Budget, pauseFor, readPause, storePauses } from '#engine/outgoing/rate-budgets.ts'
-import { readLimit } from '#engine/outgoing/read-limit.ts'
-
 import { originProblem } from '#model/hooks/token-use.ts'
-import type { Database } from '#platform/database/connect.ts'
 import type { ClaimedCheck } from './claim-checks.ts'
 import {
   MAX_ANSWER_BYTES,
@@ -18,19 +14,12 @@ import {
 } from './read-remote.ts'
 
 export const TIMEOUT_MS = 10_000
-/** When a pause ends, what waits to be delivered goes first. */
-const BEHIND_DELIVERIES_MS = 10_000
 
 const NO_CREDENTIAL = 'The hook no longer has a credential that may ask for it.'
 
-type Deps = { db: Database; http: HttpClient; signal: AbortSignal }
-
-/** Nothing was asked, or nothing answered: later. */
-export type Wait = { kind: 'wait'; afterMs: number }
-
 /** Reads page after page until one has the status; each is a request of its own within the budget. */
 export async function readBack(
-  deps: Deps,
+  deps: AskDeps,
   check: ClaimedCheck,
   hook: OutgoingHook,
   authorization: TokenAuthorization,
@@ -44,7 +33,10 @@ export async function readBack(
   const statuses: StatusEntry[] = []
   for (let number = 1; ; number++) {
     if (number > 1 && performance.now() + TIMEOUT_MS > ownedUntil) return unreadable(TOO_SLOW, true)
-    const outcome = await ask(deps, hook, readBackRequest(sent, token, number), budget)
+    const limits = { timeoutMs: TIMEOUT_MS, maxBodyBytes: MAX_ANSWER_BYTES }
+    const request = { ...readBackRequest(sent, token, number), ...limits }
+    const asked = { ...request, verifySsl: hook.verifySsl, sharer: hook.id }
+    const outcome = await askWithinBudget(deps, asked, budget)
     // A budget that is too small for all pages would be used up by the first ones again and again.
     if (outcome.kind === 'wait')
       return number === 1 || outcome.afterMs === 0 ? outcome : unreadable(NO_BUDGET, true)
@@ -59,25 +51,3 @@ export async function readBack(
 const TOO_SLOW = 'There are many statuses of this commit, and reading them takes too long.'
 const NO_BUDGET =
   'There are many statuses of this commit, and the rate limit does not allow reading them all.'
-
-async function ask(
-  { db, http, signal }: Deps,
-  { id, verifySsl }: OutgoingHook,
-  request: ReturnType<typeof readBackRequest>,
-  budget: Budget,
-): Promise<SendOutcome | Wait> {
-  const pauseMs = await readPause(db, budget)
-  if (pauseMs !== null) return waitFor(pauseMs)
-  const limits = { timeoutMs: TIMEOUT_MS, maxBodyBytes: MAX_ANSWER_BYTES }
-  const outcome = await http.send({ ...request, ...limits, verifySsl, sharer: id }, signal)
-  if (outcome.kind !== 'answered') return signal.aborted ? waitFor(0) : outcome
-  const now = new Date()
-  const limit = readLimit(outcome, now)
-  if (limit) {
-    const [pause] = await storePauses(db, [pauseFor(budget, limit, now)])
-    if (limit.isRefused) return waitFor(pause!.ms)
-  }
-  return outcome
-}
-
-const waitFor = (ms: number): Wait => ({ kind: 'wait', afterMs: ms > 0 ? ms + BEHIND_DELIVERIES_MS : 0 })

@@ -111,8 +111,8 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
     const columns: Fields = columnsOf({ type: hook!.type, body } as HookChange, hook)
     for (const field of ['settings', 'trigger_when'])
       if (columns[field] !== undefined) columns[field] = parseExactly(columns[field] as string)
-    const { secret, action_type, credential, ...given } = body as Fields
-    return { ...pickGiven(given, columns), action_type, credential, secret }
+    const { secret, action_type, credential, connect, ...given } = body as Fields
+    return { ...pickGiven(given, columns), action_type, credential, connect, secret }
   },
 }
 

@@ -153,8 +153,9 @@ function fieldsOf({ body, hook }: StoredResource): Fields {
   return Object.fromEntries(fields.map(([field, value]) => [field, escapeText(value)]))
 }
 
-/** A hook has the operation of its pipeline by default; of two requests, the first has its URL. */
+/** A hook has the operation of its pipeline by default, and no connection; of two requests, the first has its URL. */
 function isImplied(field: string, hook: HookRow): boolean {
+  if (field === 'connect') return !hook.is_connected
   if (field === 'action_type') return hook.action_type === hook.operation
   return field === 'target_url' && hook.settings.requests !== undefined
 }

@@ -226,6 +226,7 @@ async function loadPipelines(db: Database, state: LoadedState, environmentIds: n
       state.below('pipeline', row.pipeline_id, 'hooks', row.type, row.name),
       {
         ...pick(row, ['active', 'action_type', ...HOOK_FIELDS[row.type]]),
+        ...(row.type === 'incoming' && { connect: row.is_connected }),
         ...(row.type === 'outgoing' && { credential: state.credentialName(row.credential_id) }),
         ...pick(row, ['settings', 'trigger_when']),
         // That of a preset follows from it.

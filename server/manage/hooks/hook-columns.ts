@@ -95,7 +95,7 @@ function commonColumns(input: { name?: string; active?: boolean }, stored?: Hook
 }
 
 function incomingSettings(settings: IncomingHookChange['settings']) {
-  const { variables = [], signature, rate_limit = DEFAULT_RATE_LIMIT } = settings ?? {}
+  const { variables = [], signature, rate_limit = DEFAULT_RATE_LIMIT, poll } = settings ?? {}
   return {
     variables: variables.map(completeVariable),
     signature: {
@@ -105,6 +105,8 @@ function incomingSettings(settings: IncomingHookChange['settings']) {
       id_header: signature?.id_header ?? null,
     },
     rate_limit,
+    // Without it the field is absent, as it is in hooks of earlier releases.
+    ...(poll && { poll: { ...(poll.refs && { refs: poll.refs }), every_seconds: poll.every_seconds ?? 60 } }),
   }
 }
 

@@ -3,6 +3,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Insertable, sql } from 'kysely'
 import { type Actor, type Change, type Removal, type Requester, recordAudit } from '#access/audit/record.ts'
+import { awaitsSecret, sendSecret } from '#model/connections/stored-connections.ts'
+import { storePoll } from '#model/connections/stored-polls.ts'
 import { IS_STRICT } from '#model/events/delivery-order.ts'
 import type { RequestSettings } from '#model/hooks/compile-requests.ts'
 import { resetHealth } from '#model/hooks/load-health.ts'
@@ -26,11 +28,21 @@ import {
   FieldErrors,
   GONE,
   type HttpProblem,
+  invalidAt,
   REMOVED,
 } from '#platform/http/problems.ts'
 import type { ErrorsByField } from '#platform/http/validation.ts'
 import { MASK } from '#platform/masking/masked.ts'
+import { checkPoll } from './check-poll.ts'
 import { checkNamed, expandRequest, type NamedCredential } from './check-token.ts'
+import {
+  checkConnected,
+  connect,
+  disconnect,
+  findConnection,
+  prepareConnection,
+  signatureOf,
+} from './connect-hook.ts'
 import { columnsOf, type HookChange, requestOf } from './hook-columns.ts'
 import { findHook } from './read-hooks.ts'
 import { checkRequest, validateIncoming, validateOutgoing } from './validate-hook.ts'
@@ -67,6 +79,11 @@ export async function createHook(trx: Transaction, by: HookDeps, pipelineId: num
   if (!pipeline) return GONE
   const problem = (await checkHook(trx, by, input, pipeline)) ?? (await checkLimit(trx, pipelineId))
   if (problem) return problem
+  const connection = await connectionOf(trx, by, pipeline.id, input)
+  if (connection && connection.kind !== 'connectable') return connection
+  const settings = input.type === 'incoming' ? (input.body.settings ?? {}) : {}
+  const unpolled = await checkPoll(trx, pipeline.id, settings, connection !== undefined)
+  if (unpolled) return unpolled
 
   const id = randomUUID()
   const secret = firstSecret(input)
@@ -89,6 +106,8 @@ export async function createHook(trx: Transaction, by: HookDeps, pipelineId: num
     .execute()
   const row = (await findHook(trx, input.type, id))!
   await auditHook(trx, by.actor, 'created', null, row)
+  if (connection) await connect(trx, by, { id, name: row.name }, connection)
+  if (isPolled(row)) await storePoll(trx, id, true)
   return { kind: 'done' as const, row, secret }
 }
 
@@ -104,6 +123,11 @@ export async function changeHook(
   const pipeline = { id: before.pipeline_id, operation: before.operation }
   const problem = await checkHook(trx, by, input, pipeline, before)
   if (problem) return problem
+  const connection = await changedConnection(trx, by, before, input)
+  if (connection && connection.kind !== 'connectable' && connection.kind !== 'connected') return connection
+  const settings = input.type === 'incoming' ? (input.body.settings ?? before.settings) : {}
+  const unpolled = await checkPoll(trx, pipeline.id, settings, connection !== undefined)
+  if (unpolled) return unpolled
 
   const { type, body } = input
   const needsSecret = type === 'incoming' && body.requires_secret && before.secret === null
@@ -117,11 +141,16 @@ export async function changeHook(
     ...(!isOnlySwitchingOff(input) && { edited_by: by.caller.id }),
     ...(secret !== undefined && {
       secret: by.box.seal(secret, hookSecretAad(id)),
-      previous_secret: null,
-      previous_secret_until: null,
+      ...(connection?.kind === 'connected'
+        ? await untilConfirmed(trx, before)
+        : { previous_secret: null, previous_secret_until: null }),
     }),
   })
+  if (connection?.kind === 'connected' && secret !== undefined) await sendSecret(trx, id, 0)
   const row = (await findHook(trx, type, id))!
+  if (type === 'incoming' && (isPolled(row) || isPolled(before))) await storePoll(trx, id, isPolled(row))
+  if (type === 'incoming' && body.connect === false) await disconnect(trx, by, row)
+  if (connection?.kind === 'connectable') await connect(trx, by, { id, name: row.name }, connection)
   if (row.target_url !== before.target_url) await resetHealth(trx, id)
   if (type === 'outgoing') await putInOrder(trx, id)
   const isOnAgain = type === 'outgoing' && body.active === true
@@ -148,11 +177,14 @@ export async function rotateSecret(
   if (before.secret === null) return conflict('This hook has no secret: set requires_secret to true first.')
   const secret = type === 'incoming' ? newHookSecret() : newDeliverySecret()
   const { overlap_seconds: overlap = DEFAULT_OVERLAP_SECONDS } = body
+  const isConnected = (await findConnection(trx, id)) !== undefined
   await updateRow(trx, 'hooks', id, {
     secret: box.seal(secret, hookSecretAad(id)),
     previous_secret: overlap > 0 ? before.secret : null,
     previous_secret_until: overlap > 0 ? sql<string>`now() + ${overlap}::int * interval '1 second'` : null,
+    ...(isConnected && overlap > 0 && (await untilConfirmed(trx, before))),
   })
+  if (isConnected) await sendSecret(trx, id, overlap > 0 ? overlap : null)
   const row = (await findHook(trx, type, id))!
   await auditHook(trx, actor, 'secret rotated', before, row)
   return { kind: 'done' as const, row, secret }
@@ -295,6 +327,46 @@ function credentialOf({ type, body }: HookChange, stored?: HookRow): NamedCreden
   const before = stored?.credential_id ?? null
   const id = given === undefined ? before : given
   return { id, isNew: id !== before }
+}
+
+const isPolled = ({ settings }: HookRow) => (settings as { poll?: object }).poll !== undefined
+
+/** The connection that the input asks for; undefined when it asks for none. */
+async function connectionOf(
+  trx: Transaction,
+  by: HookDeps,
+  pipelineId: number,
+  input: HookChange,
+  stored?: HookRow,
+) {
+  if (input.type !== 'incoming' || input.body.connect !== true) return undefined
+  const signature = signatureOf(receptionColumns(input, stored))
+  const prepared = await prepareConnection(trx, by.caller, pipelineId, signature, undefined)
+  return prepared.kind === 'unfit' ? invalidAt('connect', prepared.problem) : prepared
+}
+
+/** `connected`: it is already, and stays so. */
+async function changedConnection(trx: Transaction, by: HookDeps, before: HookRow, input: HookChange) {
+  if (input.type !== 'incoming' || input.body.connect === false) return undefined
+  if (!(await findConnection(trx, before.id))) return connectionOf(trx, by, before.pipeline_id, input, before)
+  const signature = signatureOf(receptionColumns(input, before))
+  return (await checkConnected(trx, before.id, signature)) ?? { kind: 'connected' as const }
+}
+
+/** The columns that say how calls are signed, once the input is stored. */
+function receptionColumns(input: HookChange, stored?: HookRow) {
+  const columns = columnsOf(input, stored)
+  const settings = typeof columns.settings === 'string' ? JSON.parse(columns.settings) : stored?.settings
+  return {
+    ...(columns as Pick<HookRow, 'requires_secret' | 'secret_algorithm' | 'secret_header_name'>),
+    settings,
+  }
+}
+
+/** A connected hook accepts the secret that its host has until the host confirms the new one. */
+async function untilConfirmed(trx: Transaction, { id, secret, previous_secret }: HookRow) {
+  const known = (await awaitsSecret(trx, id)) ? previous_secret : secret
+  return { previous_secret: known, previous_secret_until: known && '9999-12-31T00:00:00Z' }
 }
 
 async function checkLimit(trx: Transaction, pipelineId: number): Promise<HttpProblem | undefined> {

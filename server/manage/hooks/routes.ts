@@ -4,6 +4,7 @@ import { permissions, sufficientPermissions } from '#access/authorization/enforc
 import { knownNames } from '#access/authorization/known-names.ts'
 import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { type Context, type ResourceDeps, resourceRoutes, searchText } from '#access/resource-routes.ts'
+import { connectBody } from '#model/connections/schema.ts'
 import { type HookRow, presentHooks } from '#model/hooks/present-hook.ts'
 import {
   hookSchema,
@@ -17,6 +18,7 @@ import type { AddressGuard } from '#platform/addresses/guard.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { HookType } from '#platform/database/tables.ts'
 import * as t from '#platform/http/schemas.ts'
+import { checkConnection, connectHook, disconnectHook } from './connect-hook.ts'
 import { ejectHook } from './eject-hook.ts'
 import type { HookChange } from './hook-columns.ts'
 import {
@@ -156,6 +158,46 @@ export const hookRoutes: FastifyPluginAsyncTypebox<HookRoutes> = async (app, dep
       errors: [409],
       run: (trx, call) => rotateSecret(trx, type, { ...call, box }),
     })
+
+    if (type === 'incoming') {
+      const access = permissions(of, 'hook_id', 'hook:edit')
+      hooks.command(
+        '/hooks/incoming/:hook_id/connection',
+        {
+          access,
+          operationId: 'connectIncomingHook',
+          summary: 'Connect a hook to its repository',
+          description:
+            "Creates the webhook at the host of the application's repository, with the application's credential (`credential:run`), or adopts one that already calls this hook. The same request repairs a connection that is not `connected`. It happens in the background: `connection.state` is `connecting` until then.",
+          body: connectBody,
+          errors: [409],
+          run: connectHook,
+        },
+        202,
+      )
+      hooks.command(
+        '/hooks/incoming/:hook_id/connection/check',
+        {
+          access,
+          operationId: 'checkIncomingHookConnection',
+          summary: 'Check the connection of a hook',
+          description:
+            'Asks the host now, and not only every hour. It happens in the background: `connection.checked_at` changes when it is done.',
+          errors: [409],
+          run: checkConnection,
+        },
+        202,
+      )
+      hooks.remove('/hooks/incoming/:hook_id/connection', {
+        access,
+        operationId: 'disconnectIncomingHook',
+        summary: 'Disconnect a hook from its repository',
+        description:
+          'Removes the webhook at the host, in the background. If the host refuses for a day, the audit log names what was left behind. The hook itself stays.',
+        errors: [409],
+        run: disconnectHook,
+      })
+    }
 
     if (type === 'outgoing')
       hooks.command('/hooks/outgoing/:hook_id/eject', {

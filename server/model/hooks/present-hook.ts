@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
 import { loadUsers } from '#access/accounts/load-users.ts'
 import type { KnownNames } from '#access/authorization/known-names.ts'
+import { loadConnections } from '#model/connections/stored-connections.ts'
+import { loadPolls } from '#model/connections/stored-polls.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { byId } from '#platform/database/any-of.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -45,6 +47,12 @@ export function selectHooks(db: Database) {
       'source.base_url as source_base_url',
       'environments.project_id',
       eb.fn.coalesce('pipelines.application_id', 'pipelines.server_id').$notNull().as('resource_id'),
+      eb
+        .exists(
+          eb.selectFrom('hook_connections as c').whereRef('c.hook_id', '=', 'hooks.id').select('c.hook_id'),
+        )
+        .$castTo<boolean>()
+        .as('is_connected'),
       // Changes with every update of the row: the ETag.
       eb.ref('hooks.xmin' as 'hooks.id').as('row_version'),
     ])
@@ -81,11 +89,14 @@ export async function presentHooks(
   options: PresentOptions,
 ): Promise<Hook[]> {
   const creatorIds = rows.map((row) => row.created_by)
+  const incomingIds = rows.filter((row) => row.type === 'incoming').map((row) => row.id)
   const outgoingIds = rows.filter((row) => row.type === 'outgoing').map((row) => row.id)
-  const [users, health, pauses] = await Promise.all([
+  const [users, health, pauses, connections, polls] = await Promise.all([
     loadUsers(db, creatorIds).then(byId),
     loadHealth(db, outgoingIds),
     loadPauses(db, outgoingIds),
+    loadConnections(db, incomingIds),
+    loadPolls(db, incomingIds),
   ])
   return rows.map((row) => {
     const effective = presetRequest(row)
@@ -97,6 +108,8 @@ export async function presentHooks(
       ...pauseOf(row, health.get(row.id), pause),
       created_by_user: users.get(row.created_by)!,
       health: row.type === 'outgoing' ? healthOf(row, health.get(row.id), pause?.paused_until) : null,
+      connection: connections.get(row.id) ?? null,
+      poll: polls.get(row.id) ?? null,
       url: urlOf(row, options),
       target_url: mayEdit ? target_url : target_url && maskPath(target_url),
       secret: options.secret ?? (row.secret === null ? null : MASK),

@@ -1,6 +1,8 @@
 // The hooks room: incoming and outgoing hooks in the API. What a hook does with a call or an event is in
 // engine/incoming and engine/outgoing.
 import { userSchema } from '#access/accounts/user-schema.ts'
+import { connectionSchema } from '#model/connections/schema.ts'
+import { pollStatusSchema } from '#model/connections/stored-polls.ts'
 import { EVENT_KINDS } from '#model/events/event-kinds.ts'
 import { MAX_GLOB_LENGTH } from '#model/payload/glob.ts'
 import * as t from '#platform/http/schemas.ts'
@@ -124,6 +126,27 @@ const rateLimit = t.Exactly(
   { description: 'Calls beyond it get 429. Default: 1000 per second, 2000 at the same time.' },
 )
 
+const poll = t.Exactly(
+  t.optionalFields({
+    refs: t.List(t.Text({ minLength: 1, maxLength: 255, description: 'The name of a branch.' }), {
+      minItems: 1,
+      maxItems: 20,
+      uniqueItems: true,
+      description: "The branches to watch. Default: the application's.",
+    }),
+    every_seconds: t.Integer({
+      minimum: 30,
+      maximum: 86_400,
+      default: 60,
+      description: 'How often the repository is asked.',
+    }),
+  }),
+  {
+    description:
+      "For hosts that cannot reach Gantry, and hooks of applications: Gantry asks the repository, and each new commit of a branch is a call, in the format of the credential's provider, else GitHub's. Not together with a connection. Absent: no polling.",
+  },
+)
+
 export const incomingHookBody = t.Exactly({
   name,
   ...t.optionalFields({
@@ -152,8 +175,12 @@ export const incomingHookBody = t.Exactly({
         }),
         signature: t.ref(signatureSchema, 'How calls are signed. Default: scheme `body`.'),
         rate_limit: rateLimit,
+        poll,
       }),
       { description: 'How the hook reads calls.' },
+    ),
+    connect: t.Flag(
+      "Whether Gantry creates the webhook at the repository's host and watches it, with the application's credential (GitHub, GitLab, Gitea, Forgejo; `credential:run`). The hook is saved even if the host refuses: see `connection`. In a change, true connects a hook that is not connected, and false disconnects it.",
     ),
     trigger_when: t.Exactly(
       { conditions: t.Optional(conditions), paths: t.Optional(paths) },
@@ -367,6 +394,14 @@ export const hookSchema = t.namedObject('Hook', {
   trigger_when: t.AnyObject('When it acts, as for creating a hook of its type.'),
   disabled_at: t.TimeOrNull('When Gantry disabled it because deliveries failed; null otherwise.'),
   disabled_reason: t.TextOrNull('Why Gantry disabled it; null otherwise.'),
+  connection: t.refOrNull(
+    connectionSchema,
+    "The webhook that Gantry created at the repository's host; null for hooks that are not connected.",
+  ),
+  poll: t.refOrNull(
+    pollStatusSchema,
+    'What polling the repository has found; null for hooks without `settings.poll`.',
+  ),
   health: t.refOrNull(hookHealthSchema, 'How its deliveries are doing; null for incoming hooks.'),
   paused_until: t.TimeOrNull(
     'Until when nothing is sent: the service that it notifies has reached its rate limit, or attempts failed. Null otherwise.',
@@ -399,5 +434,7 @@ export const hookSchemas = [
   requestSchema,
   presetSchema,
   hookHealthSchema,
+  connectionSchema,
+  pollStatusSchema,
   hookSchema,
 ]

@@ -6,6 +6,7 @@ import type { Database } from '#platform/database/connect.ts'
 import { BACKUP_OLD_AFTER_HOURS, readNewestBackup } from '#platform/database/newest-backup.ts'
 import { jobs } from '#platform/queue/jobs.ts'
 import { readOldestReadySeconds, readQueueDepths } from '#platform/queue/queue-depths.ts'
+import { checkConnections } from './connection-check.ts'
 import { bounded } from './database-checks.ts'
 import { checkHooks } from './hook-check.ts'
 import { type Check, counted, type Finding, failed, type Named, namesOf, ok, warning } from './run-checks.ts'
@@ -57,6 +58,7 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
       )
     },
     hooks: () => checkHooks(db, caller),
+    connections: () => checkConnections(db, caller),
     tokens: () => checkTokens({ db, tokenTargets }, caller),
     async servers() {
       const servers = await bounded(db, findUnreachable)

@@ -28,6 +28,7 @@ export async function readInstallation(db: Database) {
     /** Null when none was recorded. */
     newestBackupAt: (await readNewestBackup(db))?.made_at ?? null,
     deliveries: await readDeliveryDepths(db),
+    connections: await countConnections(db),
     workers: { online: workers.length, draining: workers.filter(({ draining }) => draining).length },
     /** Targets that no worker can take; servers, counted once per application, whose live release is not known. */
     ...(await readUnplaced(db)),
@@ -77,6 +78,13 @@ async function readGateDepths(db: Database) {
       select count(*)::int, min(a.created_at) as first from actions a where a.gate is null
         and a.id in (select t.action_id from targets t where t.gate = g.gate)
     ) as started`.execute(db)
+  return rows
+}
+
+/** Hooks that are connected to repositories, by state. */
+async function countConnections(db: Database) {
+  const { rows } = await sql<{ state: string; hooks: number }>`
+    select state, count(*)::int as hooks from hook_connections group by state`.execute(db)
   return rows
 }
 

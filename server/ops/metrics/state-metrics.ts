@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { CONNECTION_STATES } from '#model/connections/judge.ts'
 import type { InstallationState, ProcessState } from './read-state.ts'
 
 /** Labels are few: further origins share one. */
@@ -43,6 +44,11 @@ export function createInstallationMetrics(registry: Registry) {
     ['state'],
   )
   const failing = gauge('failing_hooks', 'Outgoing hooks whose receiver failed and has not succeeded since.')
+  const connections = gauge(
+    'hook_connections',
+    'Hooks that are connected to a repository, by the state of the connection.',
+    ['state'],
+  )
   const limited = gauge(
     'rate_limited_deliveries',
     'Deliveries that wait because a service has reached its rate limit, by origin.',
@@ -71,7 +77,8 @@ export function createInstallationMetrics(registry: Registry) {
   )
 
   return (state: InstallationState | null): void => {
-    for (const metric of [jobs, deliveries, limited, workers, atGate, oldestAtGate, removed]) metric.reset()
+    for (const metric of [jobs, deliveries, connections, limited, workers, atGate, oldestAtGate, removed])
+      metric.reset()
     for (const metric of [oldest, newDead, stalled, backup, failing, withoutWorker, liveUnknown, finished])
       metric.remove()
     if (state === null) return
@@ -84,6 +91,8 @@ export function createInstallationMetrics(registry: Registry) {
     deliveries.set({ state: 'pending' }, state.deliveries.pending)
     deliveries.set({ state: 'late' }, state.deliveries.late)
     failing.set(state.deliveries.failingHooks)
+    for (const name of CONNECTION_STATES) connections.set({ state: name }, 0)
+    for (const { state: name, hooks } of state.connections) connections.set({ state: name }, hooks)
     limited.set({ origin: OTHER }, 0)
     for (const [place, { origin, deliveries: count }] of state.deliveries.limited.entries())
       limited.inc({ origin: place < MAX_ORIGINS ? origin : OTHER }, count)

@@ -70,8 +70,37 @@ export async function driveHooks(
   if (replayed && 'action_id' in replayed) await admin.wait(replayed.action_id!)
   await admin.put('/hooks/incoming/{hook_id}', { ...incomingHook, body: { requires_secret: true } })
   await admin.post('/hooks/incoming/{hook_id}/rotate-secret', incomingHook)
+  await driveConnection(drive, pipelineId, organizationId, incoming.id)
   await admin.delete('/hooks/incoming/{hook_id}', incomingHook)
   await admin.delete('/hooks/outgoing/{hook_id}', outgoingHook)
+}
+
+/** The host does not answer: the hook says so. */
+async function driveConnection(
+  { admin }: Drive,
+  pipelineId: number,
+  organizationId: number,
+  hookId: string,
+): Promise<void> {
+  const { resource_id, resource_type } = await admin.get('/pipelines/{id}', at({ id: pipelineId }))
+  assert.equal(resource_type, 'application')
+  const application = at({ id: resource_id })
+  const { repository } = await admin.get('/applications/{id}', application)
+  const base_url = 'http://127.0.0.1:9'
+  const { id } = await admin.post('/organizations/{id}/credentials', {
+    ...at({ id: organizationId }),
+    body: { name: 'Gitea', provider_code: 'gitea', base_url, token: 'token' },
+  })
+  await admin.put('/applications/{id}', {
+    ...application,
+    body: { repository: `${base_url}/acme/shop.git`, credential_id: id },
+  })
+  const hook = at({ hook_id: hookId })
+  const { connection } = await admin.post('/hooks/incoming/{hook_id}/connection', hook)
+  assert.equal(connection!.provider, 'gitea')
+  await admin.post('/hooks/incoming/{hook_id}/connection/check', hook)
+  await admin.delete('/hooks/incoming/{hook_id}/connection', hook)
+  await admin.put('/applications/{id}', { ...application, body: { repository, credential_id: null } })
 }
 
 /** A test reaches the receiver, and everybody who follows the deliveries, signed with the secret of the hook. */

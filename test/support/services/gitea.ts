@@ -1,5 +1,6 @@
-// Gitea's and Forgejo's API of commit statuses. They have no limits of their own; a proxy in front of them may.
+// Gitea's and Forgejo's API of commit statuses and webhooks. They have no limits of their own; a proxy in front of them may.
 import { Type } from 'typebox'
+import { createGiteaWebhooks } from './gitea-webhooks.ts'
 import { type Repositories, repositoryAt } from './repositories.ts'
 import { type Arrived, type Closer, type Reply, type Service, startService } from './service.ts'
 
@@ -30,6 +31,7 @@ export type Gitea = Service & {
   shown(sha: string): Record<string, string>
   set(status: Pick<GiteaStatus, 'repository' | 'sha' | 'status' | 'context'> & Partial<GiteaStatus>): void
   rename(from: string, to: string): void
+  hooks: Omit<ReturnType<typeof createGiteaWebhooks>, 'calls'>
 }
 
 const REPO = '^/api/v1/repos/(?<owner>[^/]+)/(?<name>[^/]+)'
@@ -54,6 +56,8 @@ export async function startGitea(t: Closer): Promise<Gitea> {
     statuses.push(created)
     return { status: 201, body: { ...created, creator: { login: 'deployer' } } }
   }
+
+  const { calls: webhookCalls, ...hooks } = createGiteaWebhooks({ at, nextId: () => ++ids })
 
   const service = await startService(t, {
     name: 'Gitea',
@@ -84,12 +88,15 @@ export async function startGitea(t: Closer): Promise<Gitea> {
         path: /^\/api\/v1\/user$/,
         perform: () => ({ status: 200, body: { id: 1, login: 'deployer' } }),
       },
+      ...webhookCalls,
     ],
     readToken: ({ authorization }) => /^(?:token|Bearer) (.+)$/i.exec(authorization ?? '')?.[1] ?? null,
-    refuse({ method }, access) {
+    refuse({ method, call }, access) {
       if (access === 'missing') return problem(401, 'token is required')
       if (access === 'revoked') return problem(401, 'user does not exist [uid: 0, name: ]')
       if (access === 'hidden') return problem(404, "The target couldn't be found.")
+      if (access === 'read' && / webhooks?$/.test(call ?? ''))
+        return problem(403, 'user should be an owner or a collaborator with admin write of a repository')
       if (access === 'read' && method !== 'GET')
         return problem(403, 'token does not have at least one of required scope(s): [write:repository]')
       return null
@@ -107,6 +114,7 @@ export async function startGitea(t: Closer): Promise<Gitea> {
   return {
     ...service,
     statuses,
+    hooks,
     shown: (sha) =>
       Object.fromEntries(statuses.filter((one) => one.sha === sha).map((one) => [one.context, one.status])),
     set: (status) => {
@@ -114,7 +122,7 @@ export async function startGitea(t: Closer): Promise<Gitea> {
     },
     rename: (from, to) => {
       repositories.set(from, { id: ++ids, name: to })
-      for (const status of statuses) if (status.repository === from) status.repository = to
+      for (const one of [...statuses, ...hooks.webhooks]) if (one.repository === from) one.repository = to
     },
   }
 }

@@ -1,7 +1,8 @@
-// GitHub's REST API: commit statuses, deployments and their statuses. Paths work as on api.github.com and, as
+// GitHub's REST API: commit statuses, deployments and their statuses, webhooks. Paths work as on api.github.com and, as
 // on GitHub Enterprise Server, below /api/v3.
 import { type Static, Type } from 'typebox'
 import { createDeployments, type Deployment } from './github-deployments.ts'
+import { createGithubWebhooks } from './github-webhooks.ts'
 import { type Repositories, repositoryAt } from './repositories.ts'
 import { type Arrived, type Call, type Closer, type Reply, type Service, startService } from './service.ts'
 
@@ -35,6 +36,8 @@ export type Github = Service & {
   /** A status set by somebody else. */
   set(status: Pick<GithubStatus, 'repository' | 'sha' | 'state' | 'context'> & Partial<GithubStatus>): void
   rename(from: string, to: string): void
+  /** Webhooks of repositories, and the calls that they made. */
+  hooks: Omit<ReturnType<typeof createGithubWebhooks>, 'calls'>
 }
 
 const ROOT = '^(?:/api/v3)?'
@@ -81,6 +84,8 @@ export async function startGithub(t: Closer): Promise<Github> {
 
   const { deployments, calls: deploymentCalls } = createDeployments({ at, path, nextId, latest })
 
+  const { calls: webhookCalls, ...hooks } = createGithubWebhooks({ at, path, nextId, problem })
+
   const calls: Call[] = [
     {
       name: 'create status',
@@ -119,6 +124,7 @@ export async function startGithub(t: Closer): Promise<Github> {
       perform: () => ({ status: 200, body: { id: 1, login: 'deployer', type: 'User' } }),
     },
     ...deploymentCalls,
+    ...webhookCalls,
   ]
 
   function createStatus(repository: string, { params, json }: Arrived): Reply {
@@ -140,10 +146,12 @@ export async function startGithub(t: Closer): Promise<Github> {
     name: 'GitHub',
     calls,
     readToken: ({ authorization }) => /^(?:Bearer|token) (.+)$/i.exec(authorization ?? '')?.[1] ?? null,
-    refuse({ method }, access) {
+    refuse({ method, call }, access) {
       if (access === 'missing') return problem(401, 'Requires authentication')
       if (access === 'revoked') return problem(401, 'Bad credentials')
-      if (access === 'hidden') return problem(404, 'Not Found')
+      // Without the permission, webhooks do not exist.
+      if (access === 'hidden' || (access === 'read' && / (webhooks?|deliveries)$/.test(call ?? '')))
+        return problem(404, 'Not Found')
       if (access === 'read' && method !== 'GET')
         return problem(403, 'Resource not accessible by personal access token')
       return null
@@ -180,6 +188,7 @@ export async function startGithub(t: Closer): Promise<Github> {
     ...service,
     statuses,
     deployments,
+    hooks,
     shown: (sha) => {
       const found = new Set(statuses.map(({ repository }) => repository))
       return Object.fromEntries(
@@ -191,7 +200,7 @@ export async function startGithub(t: Closer): Promise<Github> {
     },
     rename: (from, to) => {
       repositories.set(from, { id: nextId(), name: to })
-      for (const status of statuses) if (status.repository === from) status.repository = to
+      for (const one of [...statuses, ...hooks.webhooks]) if (one.repository === from) one.repository = to
     },
   }
 }

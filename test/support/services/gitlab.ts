@@ -1,5 +1,6 @@
-// GitLab's API of commit statuses, with the transitions that it allows.
+// GitLab's API of commit statuses, with the transitions that it allows, and of project webhooks.
 import { Type } from 'typebox'
+import { createGitlabWebhooks } from './gitlab-webhooks.ts'
 import { type Arrived, type Closer, type Reply, type Service, startService } from './service.ts'
 
 const STATES = ['pending', 'running', 'success', 'failed', 'canceled', 'skipped']
@@ -35,6 +36,7 @@ export type Gitlab = Service & {
   set(status: Pick<GitlabStatus, 'project' | 'sha' | 'status' | 'name'> & Partial<GitlabStatus>): void
   /** GETs of the old path are redirected; everything else is rejected. */
   move(from: string, to: string): void
+  hooks: Omit<ReturnType<typeof createGitlabWebhooks>, 'calls'>
 }
 
 /** The event of a state, and the states that it may follow. */
@@ -51,6 +53,7 @@ export async function startGitlab(t: Closer): Promise<Gitlab> {
   const statuses: GitlabStatus[] = []
   const moved = new Map<string, string>()
   let ids = 0
+  const { calls: webhookCalls, ...hooks } = createGitlabWebhooks({ moved, nextId: () => ++ids })
 
   const isOpen = ({ status }: GitlabStatus) => status === 'pending' || status === 'running'
 
@@ -115,13 +118,16 @@ export async function startGitlab(t: Closer): Promise<Gitlab> {
         path: /^\/api\/v4\/user$/,
         perform: () => ({ status: 200, body: { id: 1, username: 'deployer' } }),
       },
+      ...webhookCalls,
     ],
     readToken: (headers) =>
       headers['private-token'] ?? /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1] ?? null,
-    refuse({ method }, access) {
+    refuse({ method, call }, access) {
       if (access === 'missing' || access === 'revoked') return message(401, '401 Unauthorized')
       if (access === 'hidden') return message(404, '404 Project Not Found')
-      if (access === 'read' && method !== 'GET') return message(403, '403 Forbidden')
+      // Only maintainers see webhooks.
+      if (access === 'read' && (method !== 'GET' || / (webhooks?|events)$/.test(call ?? '')))
+        return message(403, '403 Forbidden')
       return null
     },
     invalid: (_, problem) => ({ status: 400, body: { error: problem } }),
@@ -143,6 +149,7 @@ export async function startGitlab(t: Closer): Promise<Gitlab> {
   return {
     ...service,
     statuses,
+    hooks,
     shown: (sha) =>
       Object.fromEntries(statuses.filter((one) => one.sha === sha).map((one) => [one.name, one.status])),
     set: (status) => {
@@ -150,6 +157,7 @@ export async function startGitlab(t: Closer): Promise<Gitlab> {
     },
     move: (from, to) => {
       moved.set(from, to)
+      for (const webhook of hooks.webhooks) if (webhook.project === from) webhook.project = to
     },
   }
 }

@@ -46,4 +46,6 @@ export const all = {
   '0048-gates': () => import('./0048-gates.ts'),
   '0049-freezes': () => import('./0049-freezes.ts'),
   '0050-approvals': () => import('./0050-approvals.ts'),
+  '0055-connections': () => import('./0055-connections.ts'),
+  '0056-polling': () => import('./0056-polling.ts'),
 }

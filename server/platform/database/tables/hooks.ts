@@ -7,6 +7,20 @@ export type HookType = 'incoming' | 'outgoing'
 /** What a service shows of a status that was sent to it. */
 export type RemoteState = 'matches' | 'repaired' | 'overridden' | 'unknown' | 'not_checked'
 
+export type ConnectionTask = 'connect' | 'rotate' | 'check'
+
+/** Which webhook of which repository, and who asks its host. */
+type RemoteWebhook = {
+  hook_id: string
+  user_id: number
+  credential_id: number
+  provider: string
+  api_url: string
+  home_url: string
+  repository: string
+  webhook_id: string | null
+}
+
 export type DeliveryState = 'pending' | 'delivered' | 'failed' | 'superseded' | 'missed' | 'ignored'
 
 export type HookTables = {
@@ -112,6 +126,49 @@ export type HookTables = {
     reason: string
     /** Pauses in a row for which the service named no end. */
     unnamed_pauses: Generated<number>
+  }
+  /** Webhooks at repository hosts; see engine/connecting. */
+  hook_connections: RemoteWebhook & {
+    events: string[]
+    state: Generated<string>
+    problem: string | null
+    disabled_until: MaybeTimestamp
+    checked_at: MaybeTimestamp
+    task: Generated<ConnectionTask>
+    version: Generated<number>
+    overlap_seconds: number | null
+    rejected_at: MaybeTimestamp
+    has_other_secret: Generated<boolean>
+    failures: Generated<number>
+    due_at: Timestamp
+    leased_until: MaybeTimestamp
+    created_at: Timestamp
+  }
+  webhook_removals: RemoteWebhook & {
+    id: Generated<number>
+    url_token_hash: Buffer | null
+    problem: string | null
+    failures: Generated<number>
+    due_at: Timestamp
+    leased_until: MaybeTimestamp
+    created_at: Timestamp
+  }
+  /** Repositories that are asked for new commits; see engine/polling. */
+  hook_polls: {
+    hook_id: string
+    repository: string | null
+    polled_at: MaybeTimestamp
+    problem: string | null
+    failures: Generated<number>
+    due_at: Timestamp
+    leased_until: MaybeTimestamp
+  }
+  polled_refs: {
+    hook_id: string
+    branch: string
+    tip: string
+    moves: Generated<number>
+    moved_at: MaybeTimestamp
   }
   /** Commit statuses that are read back; see engine/reconciling. */
   status_checks: {

@@ -1,0 +1,113 @@
+import type { SendOutcome } from '#adapters/http-client/client.ts'
+import { objectOf, type RepositoryHost, textOf } from './host.ts'
+import type { ConnectionState } from './judge.ts'
+
+// What the answer of a host means. It may be anything. Pure.
+
+/** A page of a hundred webhooks or deliveries is shorter. */
+export const MAX_ANSWER_BYTES = 2 * 1024 * 1024
+
+export type HostAnswer =
+  | { kind: 'ok'; json: unknown; hasNext: boolean }
+  /** 404: there is no such thing, or the token may not see it. */
+  | { kind: 'absent'; message: string }
+  /** The host does not want what was sent. */
+  | { kind: 'rejected'; message: string }
+  | HostFailure
+
+/** Nothing can be said or done now. `isTemporary`: the same request may succeed later. */
+export type HostFailure = {
+  kind: 'failed'
+  state: ConnectionState
+  problem: string
+  isTemporary: boolean
+  /** The repository is elsewhere at the same host. */
+  hasMoved?: true
+}
+
+export function readHostAnswer(host: RepositoryHost, outcome: SendOutcome): HostAnswer {
+  if (outcome.kind !== 'answered') return unreachable(outcome.message)
+  const { status, headers, body } = outcome
+  if (status >= 200 && status < 300) {
+    if (body.length >= MAX_ANSWER_BYTES)
+      return unreachable(`${host.name} sent more than ${MAX_ANSWER_BYTES} bytes.`)
+    const json = status === 204 || body.length === 0 ? null : readJson(body)
+    if (json === undefined) return unreachable(`${host.name} sent something other than JSON.`)
+    return { kind: 'ok', json, hasNext: /\brel="?next\b/.test([headers.link].join()) }
+  }
+  const said = quoteOf(body)
+  if (status === 401)
+    return forbidden(`${host.name} does not accept the token of the credential${said}. It may have expired.`)
+  if (status === 403)
+    return forbidden(`${host.name} does not allow the token to manage webhooks${said}. ${host.permission}.`)
+  if (status === 404 || status === 410) return { kind: 'absent', message: said }
+  if ((status >= 300 && status < 400) || status === 405)
+    return {
+      kind: 'failed',
+      state: 'changed',
+      problem: `The repository has moved at ${host.name}: it was renamed or transferred. Enter its new address in the application, then repair the connection.`,
+      isTemporary: false,
+      hasMoved: true,
+    }
+  if (status >= 500 || status === 408 || status === 425)
+    return unreachable(`${host.name} answered with ${status}.`)
+  return { kind: 'rejected', message: `${host.name} rejected the webhook with ${status}${said}.` }
+}
+
+/** A repository that cannot be found: the host says the same about one that the token may not see. */
+export function notFound(host: RepositoryHost, repository: string): HostFailure {
+  return forbidden(
+    `${host.name} does not find ${repository}, or does not allow the token to manage its webhooks. ${host.permission}.`,
+  )
+}
+
+/** With what to change when the host does not like the address. */
+export function explainRejection(host: RepositoryHost, message: string, baseUrl: string): string {
+  const isAboutAddress = /\burl\b|address|host|reach|block|local|internet|allowed/i.test(message)
+  if (!isAboutAddress) return message
+  return `${message} The webhook calls ${baseUrl}, which is GANTRY_URL: ${host.addressHint}. Otherwise change GANTRY_URL, or let Gantry poll the repository.`
+}
+
+export function unreachable(problem: string): HostFailure {
+  return { kind: 'failed', state: 'unreachable', problem, isTemporary: true }
+}
+export function forbidden(problem: string): HostFailure {
+  return { kind: 'failed', state: 'forbidden', problem, isTemporary: false }
+}
+
+/** The entries of a list that are objects; null: no list. */
+export function entriesOf(json: unknown): Record<string, unknown>[] | null {
+  return Array.isArray(json) ? json.map(objectOf) : null
+}
+
+function readJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+const MAX_QUOTED = 300
+
+/** ` (what the host says)`, as one line of text; empty without a message. */
+function quoteOf(body: Buffer): string {
+  const json = objectOf(readJson(body.subarray(0, 64 * 1024)))
+  const details = Array.isArray(json.errors)
+    ? json.errors.flatMap((one) => textOf(one) ?? textOf(objectOf(one).message) ?? [])
+    : []
+  const texts = [json.message, json.error, json.error_description].flatMap(textsIn)
+  const said = [...new Set([...texts, ...details])]
+    .join(': ')
+    .replace(/[^\p{L}\p{N}\p{P}\p{S} ]+/gu, ' ')
+    .trim()
+  return said === '' ? '' : ` (${said.slice(0, MAX_QUOTED)})`
+}
+
+/** GitLab groups messages by field. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return Object.entries(objectOf(value)).flatMap(([field, messages]) =>
+    [messages].flat().flatMap((message) => (typeof message === 'string' ? [`${field} ${message}`] : [])),
+  )
+}
