@@ -9,6 +9,7 @@ import { EmptyState, Loaded, PageHeader } from '#web/base/ui/page.tsx'
 import { Pending, Together } from '#web/base/ui/together.tsx'
 import { SetupChecklist } from '#web/pages/first-run/setup-checklist.tsx'
 import { REFETCH } from '#web/resources/applications/use-card.ts'
+import { useTheOrganization } from '#web/resources/gates/freezes.ts'
 import { StopTheLine } from '#web/resources/gates/stop-the-line.tsx'
 import { readScope, scopeFilters, scopeSearch, useScope, useSearch } from '#web/shared/scope/scope.ts'
 import { ApplicationCards } from './application-cards.tsx'
@@ -26,12 +27,13 @@ const MAX_REFETCH_INTERVAL_MS = 30_000
 
 export default function OverviewPage() {
   const [scope] = useScope()
+  const organization = useTheOrganization(scope)
   const { isInstanceAdmin } = useSession()
   const hasRole = useGrants().data?.length !== 0
   return (
     <>
       <PageHeader title="Overview">
-        {scope.organization !== undefined && <StopTheLine organization={scope.organization} />}
+        {organization !== undefined && <StopTheLine organization={organization} />}
       </PageHeader>
       <Together what="overview">
         <SetupChecklist />

@@ -23,10 +23,12 @@ const NavigationDrawer = lazy(() => import('./navigation-drawer.tsx'))
 const PALETTE_PRELOAD_MS = 5_000
 
 const REFETCH_INTERVAL_MS = 3_000
+/** People take longer to decide. */
+const WAITING_INTERVAL_MS = 10_000
 
 export function Shell({ children }: { children: ReactNode }) {
   useRefetchOnActionEvents(queryKeys.runningCount, REFETCH_INTERVAL_MS)
-  useRefetchOnActionEvents(queryKeys.waitingForYou, REFETCH_INTERVAL_MS)
+  useRefetchOnActionEvents(queryKeys.waitingForYou, WAITING_INTERVAL_MS)
   // What is live: pages that are not open are loaded again when they are.
   useRefetchOnActionEvents(queryKeys.application(), REFETCH_INTERVAL_MS)
   useRefetchOnActionEvents(queryKeys.serverReleases(), REFETCH_INTERVAL_MS)

@@ -2,6 +2,7 @@
 import { queryKeys, useGet, usePage } from '#web/base/api/queries.ts'
 import type { Freeze } from '#web/base/api/types.ts'
 import type { Scope } from '#web/shared/scope/scope.ts'
+import { useOrganizations } from '#web/shared/scope/tree.ts'
 
 /** The name of the freeze that the button of this name makes. */
 export const STOP_THE_LINE = 'Stop the line'
@@ -13,8 +14,16 @@ export function useFreezes(scope: Scope): Freeze[] {
   return useEveryFreeze(scope).filter(({ in_force }) => in_force)
 }
 
+/** The organization that is selected; else the only one, if there is only one. */
+export function useTheOrganization({ organization }: Scope): number | undefined {
+  const { data = [] } = useOrganizations()
+  return organization ?? (data.length === 1 ? data[0]!.id : undefined)
+}
+
 /** Of the environment with its organization, or of the organization. */
-export function useEveryFreeze({ organization, environment }: Scope): Freeze[] {
+export function useEveryFreeze(scope: Scope): Freeze[] {
+  const { environment } = scope
+  const organization = useTheOrganization(scope)
   const options = { refetchInterval: REFETCH_INTERVAL_MS }
   const ofEnvironment = useGet(queryKeys.freezes('environment', environment), '/environments/{id}/freezes', {
     params: { path: { id: environment ?? 0 } },
