@@ -47,7 +47,10 @@ function ApprovalGate({ gate, action }: GateProps) {
         Approval: {approvalSummary(gate)}
       </Text>
       {gate.state === 'closed' && gate.until && (
-        <Dimmed>Expires {formatDateTime(gate.until)}. The changes below are what ships.</Dimmed>
+        <Dimmed>
+          Expires {formatDateTime(gate.until)}.
+          {action.type === 'deploy' && ' The changes below are what ships.'}
+        </Dimmed>
       )}
       {details.problem && <Text size="sm">{details.problem}</Text>}
       <ul className="plain-list">

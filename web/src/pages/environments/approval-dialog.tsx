@@ -79,6 +79,7 @@ function ApprovalFields({ form, organizationId }: FieldsProps) {
         <TextInput
           label="Expires after (minutes)"
           description="10080 are 7 days."
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
           inputMode="numeric"
           {...form.field('expires_after_minutes')}
         />
