@@ -31,6 +31,10 @@ export default defineConfig({
     // Browsers that support light-dark(), which would be compiled away for older ones.
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     reportCompressedSize: false,
+    // The first page lists the files of all others, to load them together: long names would be most of that list.
+    rolldownOptions: { output: { chunkFileNames: 'assets/c-[hash].js' } },
+    // These browsers load modules ahead by themselves.
+    modulePreload: { polyfill: false },
   },
   server: { proxy: { [API_PATHS.source]: { target: API, changeOrigin: true } } },
 })

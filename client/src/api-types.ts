@@ -5830,7 +5830,7 @@ export interface components {
        * @description When a closed gate opens, or gives up, by itself; null when it does not.
        */
       until: string | null
-      /** @description What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. Of an approval: `subject`, to be sent with a decision (null while `is_preparing`), how many are `required`, the `decisions`, what was `live` on each server, whether `you_may_approve`, or `why_not`. */
+      /** @description What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. Of an approval: `subject`, to be sent with a decision (null while `is_preparing`), how many are `required`, the `decisions`, what was `live` on each server, what the approval `covers` besides the commits (servers, steps, commands, names of variables, rollout; null for callers without `action:approve`), whether `you_may_approve`, or `why_not`. */
       details: {
         [key: string]: unknown
       }

@@ -72,8 +72,11 @@ test('every metric of a query exists, with the labels that the query names', () 
     for (const [, name, labels = ''] of selectors) {
       const found = known.get(name!)
       assert.ok(found, `${name} in ${expr}`)
-      for (const label of labels.split(',').filter(Boolean))
-        assert.ok(found.includes(label), `${label} in ${expr}`)
+      for (const label of labels.split(',').filter(Boolean)) {
+        const [, key, values] = /^(\w+)!?~"(.*)"$/.exec(label) ?? []
+        const named = key ? values!.split('|').map((value) => `${key}="${value}"`) : [label]
+        for (const one of named) assert.ok(found.includes(one), `${one} in ${expr}`)
+      }
     }
   }
 })

@@ -104,7 +104,7 @@ suite('with fifty thousand actions', () => {
     await overviewOf(busy.owner)
     statements.length = 0
     await overviewOf(busy.owner)
-    assert.ok(statements.length <= 12, statements.join('\n'))
+    assert.ok(statements.length <= 13, statements.join('\n'))
     const environmentIds = [busy.environmentId, small.environmentId]
     assert.ok((await rowsRead((trx) => findRunning(trx, environmentIds))) < 200)
     assert.ok((await rowsRead((trx) => findWaiting(trx, environmentIds))) < 200)

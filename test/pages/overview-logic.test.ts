@@ -239,15 +239,24 @@ describe('pictures', () => {
   })
 
   it('show the run in each slot, the free ones, and the queue, oldest first', () => {
+    const waits = (id: number, status_reason_code: string) => ({
+      id,
+      status: 'waiting',
+      status_reason_code,
+      pipeline_id: 1,
+    })
     const active = [
-      { id: 9, status: 'waiting', pipeline_id: 1 },
-      { id: 8, status: 'queued', pipeline_id: 1 },
-      { id: 7, status: 'in-progress', pipeline_id: 1 },
-      { id: 6, status: 'in-progress', pipeline_id: 2 },
+      { id: 9, status: 'queued', status_reason_code: 'QUEUED', pipeline_id: 1 },
+      { id: 7, status: 'in-progress', status_reason_code: 'IN_PROGRESS', pipeline_id: 1 },
+      { id: 6, status: 'in-progress', status_reason_code: 'IN_PROGRESS', pipeline_id: 2 },
+      waits(12, 'WAITING_CONCURRENCY_PIPELINE'),
+      waits(11, 'WAITING_CONCURRENCY_PIPELINE'),
+      waits(10, 'WAITING_APPROVAL'),
+      waits(8, 'WAITING_WORKER'),
     ] as unknown as Parameters<typeof toSlots>[1]
     const pipelines = [
       { id: 2, name: 'b', max_parallel_actions: 0 },
-      { id: 1, name: 'a', max_parallel_actions: 3 },
+      { id: 1, name: 'a', max_parallel_actions: 4 },
       { id: 3, name: 'c', max_parallel_actions: 1 },
     ]
     const ids = (runs: readonly { id: number }[]) => runs.map(({ id }) => id)
@@ -259,7 +268,7 @@ describe('pictures', () => {
         ids(one.waiting),
       ]),
       [
-        ['a', [7], 2, [8, 9]],
+        ['a', [7, 8, 9], 1, [11, 12]],
         ['b', [6], null, []],
       ],
     )
@@ -315,7 +324,7 @@ describe('pictures', () => {
     )
   })
 
-  it('put each commit on the line once: live where, reverted, waiting, skipped', () => {
+  it('put each commit on the line once: live where, reverted, waiting, skipped; also what went live long ago', () => {
     const deploy = (id: number, hash: string | null, status: string, reason = '') =>
       ({
         id,
@@ -324,9 +333,15 @@ describe('pictures', () => {
         created_at: AT,
         action_data: { commit: hash && { hash }, deployment: { source_ref: 'main' } },
       }) as unknown as Parameters<typeof toCommitLine>[0][number]
-    const live = [
-      { server: { id: 1, name: 'web-1' }, state: 'known', commit: { hash: 'aaa' } },
-    ] as LiveRelease[]
+    const serves = (name: string, hash: string) =>
+      ({
+        server: { id: 1, name },
+        state: 'known',
+        commit: { hash },
+        action: { id: 1 },
+        since: AT,
+      }) as LiveRelease
+    const live = [serves('web-1', 'aaa'), serves('web-2', 'eee')]
     const line = toCommitLine(
       [
         deploy(9, null, 'waiting'),
@@ -339,13 +354,14 @@ describe('pictures', () => {
       live,
     )
     assert.deepEqual(
-      line.map(({ hash, state, liveOn, run }) => [hash, state, liveOn, run.id]),
+      line.map(({ hash, state, liveOn, run }) => [hash, state, liveOn, run?.id]),
       [
         [null, 'waiting', [], 9],
         ['ccc', 'reverted', [], 8],
         ['aaa', 'live', ['web-1'], 7],
         ['bbb', 'skipped', [], 6],
         ['ddd', 'earlier', [], 4],
+        ['eee', 'live', ['web-2'], 1],
       ],
     )
   })

@@ -9,12 +9,19 @@ import { EXIT } from '../exit-codes.ts'
 import { printChanges } from '../runs/changes.ts'
 import { ACTION, findActionId, readAction } from '../runs/find.ts'
 import { plain, type Screen } from '../screen.ts'
-import { type Column, printTable } from '../table.ts'
+import { type Column, oneLine, printTable } from '../table.ts'
 import { ago } from '../times.ts'
 
 type ActionGates = components['schemas']['ActionGates']
+type Covered = {
+  servers: { name: string; host: string | null; port: number | null }[]
+  steps: { name: string; command: string | null }[]
+  application: { install_dependencies_command: string | null; build_command: string | null } | null
+  variables: string[]
+}
 type Approval = {
   subject: string | null
+  covers: Covered | null
   required: number
   is_preparing: boolean
   decisions: {
@@ -137,9 +144,25 @@ async function show(screen: Screen, gantry: Gantry, id: number, approval: Approv
   screen.print(plain(`Started by ${by}. Needs ${people(approval.required)} to approve it.`))
   for (const { user, decision: made, comment, lapsed_at } of approval.decisions)
     if (lapsed_at === null) screen.print(plain(`${user.name} ${made}${comment ? `: ${comment}` : ''}`))
+  if (approval.covers) showCovered(screen, approval.covers)
   if (action.type !== 'deploy') return
   screen.print()
   const params = { path: { action_id: id } }
   printChanges(screen, await gantry.get('/actions/{action_id}/changes', { params }))
   screen.print()
+}
+
+/** What runs, and where. */
+function showCovered(screen: Screen, { servers, steps, application, variables }: Covered): void {
+  const places = servers.map(({ name, host, port }) => (host === null ? name : `${name} (${host}:${port})`))
+  screen.print(plain(`Runs on ${places.join(', ')}:`))
+  const own: Record<string, string | null | undefined> = {
+    'install-dependencies': application?.install_dependencies_command,
+    'build-application': application?.build_command,
+  }
+  for (const { name, command } of steps) {
+    const text = command ?? own[name]
+    screen.print(plain(`  ${name}${text ? `: ${oneLine(text)}` : ''}`))
+  }
+  if (variables.length > 0) screen.print(plain(`with the variables ${variables.join(', ')}`))
 }

@@ -57,8 +57,10 @@ export function decideApproval(
       return { kind: 'decided' }
     }
     const after = (await loadApproval(trx, actionId))!
-    if ((await countApprovals(trx, after)) >= after.demand!.required)
+    if ((await countApprovals(trx, after)) >= after.demand!.required) {
+      await pass.noteGate(action, 'approved')
       await openGate(pass, action, enqueueTargets)
+    }
     return { kind: 'decided' }
   }
   return reportMoves(db, onMoves, work, environmentId)
@@ -73,7 +75,11 @@ async function checkDecision(
 ): Promise<HttpProblem | undefined> {
   const { trx } = pass
   if (isEnd(action.status)) return conflict('The action has already ended.')
-  if (!state?.demand || !waitsForApproval(action)) return conflict('The action does not wait for approval.')
+  if (!state || !waitsForApproval(action)) return conflict('The action does not wait for approval.')
+  if (!state.demand) {
+    await lookAgain(trx, action.id)
+    return PREPARING
+  }
   if (state.subject === null || state.dueAt !== null || state.expiresAt === null) return PREPARING
   if (Date.parse(state.expiresAt) <= Date.parse(pass.at)) return conflict('The time to approve it is over.')
   if (subject !== state.subject) return OUTDATED

@@ -36,6 +36,8 @@ export type PrepareDeps = {
 /** What a worker found out, and on which facts. */
 type Found = {
   stamp: string
+  /** Of what was shown when it looked; null before the first time. */
+  shownAs: string | null
   subject: string
   live: LiveByServer
   authors: string[]
@@ -63,9 +65,12 @@ export async function prepareApproval(
 ): Promise<void> {
   const run = await retryOutage(() => findWaiting(deps.db, actionId), signal)
   if (!run) return forget(deps.db, actionId)
+  // Before the changes are recorded: if something else goes live meanwhile, all of it is found out again.
+  const serverIds = run.targets.map(({ serverId }) => serverId)
+  const live = run.isDeploy ? await readLive(deps.db, run.applicationId, serverIds) : {}
   const source = await pinSource(deps, run, signal)
   if (source.kind === 'failed') return fail(deps, run, source.message)
-  const found = await findOut(deps, run, source.commit, signal)
+  const found = await findOut(deps, run, source.commit, live, signal)
   if ('message' in found) return fail(deps, run, found.message)
   await retryOutage(() => store(deps, run, found), signal)
 }
@@ -136,11 +141,10 @@ async function findOut(
   deps: PrepareDeps,
   run: Waiting,
   commit: string | null,
+  live: LiveByServer,
   signal: AbortSignal,
 ): Promise<Found | { message: string }> {
   const { db, box } = deps
-  const serverIds = run.targets.map(({ serverId }) => serverId)
-  const live = run.isDeploy ? await readLive(db, run.applicationId, serverIds) : {}
   const facts = (await loadSubjectFacts(db, run.actionId))!
   const state = (await loadApproval(db, run.actionId))!
   const authors = commit === null ? [] : await findAuthors(deps, run, commit, live, signal)
@@ -148,7 +152,7 @@ async function findOut(
     const subject = subjectOf(facts, live, box)
     const isSame = state.shown !== null && subjectOf(facts, state.shown, box) === state.subject
     const isCovered = isSame && (await covers(deps, run, commit, state.shown!, live, signal))
-    return { stamp: facts.stamp, subject, live, authors, isCovered }
+    return { stamp: facts.stamp, shownAs: state.subject, subject, live, authors, isCovered }
   } catch {
     signal.throwIfAborted()
     return { message: 'Cannot prepare the run: a secret that it needs was encrypted with another key.' }
@@ -171,7 +175,9 @@ async function findAuthors(
     const found =
       (await repositories.authors({ ...request, live: from ?? null })) ??
       (await repositories.authors({ ...request, live: null }))
-    for (const email of found ?? []) emails.add(email)
+    // Without them, a person might approve what they wrote.
+    if (!found) throw new Error(`Git cannot tell who wrote what action ${actionId} ships`)
+    for (const email of found) emails.add(email)
   }
   return [...emails]
 }
@@ -216,7 +222,8 @@ function store({ db, onMoves, enqueueTargets }: PrepareDeps, run: Waiting, found
           run.targets.map(({ serverId }) => serverId),
         )
       : {}
-    if (state.stampNow !== found.stamp || !isSameLive(found.live, now)) return lookAgain(trx, actionId)
+    const isUnchanged = state.stampNow === found.stamp && state.subject === found.shownAs
+    if (!isUnchanged || !isSameLive(found.live, now)) return lookAgain(trx, actionId)
     if (!found.isCovered) await lapse(trx, actionId, pass.at)
     await storeFound(trx, actionId, found)
     const counted = found.isCovered ? await countApprovals(trx, state) : 0

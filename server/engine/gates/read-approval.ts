@@ -8,6 +8,7 @@ import { loadStarters } from '#model/gates/starters.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
 import { GATES } from '#platform/vocabulary.ts'
+import { readCovered } from './read-covered.ts'
 import type { GateRecord } from './schemas.ts'
 import { notifyStale } from './stale-approvals.ts'
 
@@ -54,7 +55,8 @@ export async function readApprovalGate(
   // What would be approved is shown only while that is what would start.
   const isShown = isWaiting && state?.dueAt === null && state.expiresAt !== null
   const isReady = isShown && (await isCurrent(db, state, row.isDeploy ? row.serverIds : []))
-  if (isShown && !isReady) await notifyStale(db, actionId)
+  // It may need no approval any more: a rollback is compared with what ran last.
+  if (isShown && (!isReady || !state.demand)) await notifyStale(db, actionId)
   const viewer = state && isWaiting ? await readEligibility(db, state, viewerId) : 'no_permission'
   const last = row.decisions.findLast(({ lapsed_at }) => lapsed_at === null)
   return {
@@ -68,6 +70,8 @@ export async function readApprovalGate(
       is_preparing: isWaiting && !isReady,
       required: state?.demand?.required ?? 0,
       live: isReady ? state.shown : null,
+      // Of what the subject is a hash: for the people who are asked.
+      covers: isReady && viewer !== 'no_permission' ? await readCovered(db, actionId) : null,
       decisions: row.decisions.map((one) => ({
         ...one,
         created_at: iso(one.created_at),

@@ -51,7 +51,7 @@ export const gateSchema = t.namedObject('Gate', {
   since: t.TimeOrNull('Since when it has that state; null when it never held the run.'),
   until: t.TimeOrNull('When a closed gate opens, or gives up, by itself; null when it does not.'),
   details: t.AnyObject(
-    'What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. Of an approval: `subject`, to be sent with a decision (null while `is_preparing`), how many are `required`, the `decisions`, what was `live` on each server, whether `you_may_approve`, or `why_not`.',
+    'What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. Of an approval: `subject`, to be sent with a decision (null while `is_preparing`), how many are `required`, the `decisions`, what was `live` on each server, what the approval `covers` besides the commits (servers, steps, commands, names of variables, rollout; null for callers without `action:approve`), whether `you_may_approve`, or `why_not`.',
   ),
 })
 export type GateRecord = t.Static<typeof gateSchema>

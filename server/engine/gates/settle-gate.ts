@@ -22,7 +22,6 @@ export async function openGate(
   await sql`
     update approval_requests set approved_at = ${pass.at}, expires_at = null, due_at = null
     where action_id = ${action.id}`.execute(pass.trx)
-  await pass.noteGate(action, 'approved')
   action.isApproved = true
   const wasAtGate = action.reason === 'WAITING_APPROVAL'
   await leaveGate(pass, action)

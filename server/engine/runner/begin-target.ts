@@ -40,10 +40,12 @@ export async function beginTarget(
   const { lifecycle } = deps
   const key = randomUUID()
   const begin = async () => {
-    // Others wait while the attempt begins, and do not wait for this. What has started is read once it is ours.
+    // Others wait while the attempt begins, and do not wait for this. What has started is read once it is ours; so is what
+    // people approved, which may have been something else a moment ago.
     let fresh: Run | UnreadableRun | undefined = await loadRun(deps.db, deps.box, targetId)
     return lifecycle.begin(targetId, job, key, async (trx, begun) => {
-      const run = (!begun.isReassigned && fresh) || (await loadRun(trx, deps.box, targetId))
+      const isSettled = !begun.isReassigned && !begun.needsApproval
+      const run = (isSettled && fresh) || (await loadRun(trx, deps.box, targetId))
       fresh = undefined
       const plan = planStart(begun, run)
       const note = plan.note ?? why

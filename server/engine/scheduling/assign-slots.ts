@@ -115,11 +115,18 @@ async function chooseNext(pass: SchedulingPass, pipelineIds: number[]): Promise<
   return nextApproved(pass, pipelineIds)
 }
 
+/**
+ * Each deployment makes workers compare the approved runs behind it again. Those further back wait for their turn: looking at
+ * all of them would keep the environment's lock for as long as there are any.
+ */
+const ROUNDS = 10
+
 async function nextApproved(pass: SchedulingPass, pipelineIds: number[]): Promise<ScheduledAction[]> {
-  for (;;) {
+  for (let round = 0; round < ROUNDS; round++) {
     const next = await pass.load(await nextActions(pass.trx, pipelineIds))
     if (!(await holdUnapproved(pass, next))) return next
   }
+  return []
 }
 
 /**

@@ -36,6 +36,8 @@ export type BegunTarget = {
   isCancelled: boolean
   /** Another attempt had begun before this one. */
   isReassigned: boolean
+  /** People approved what its run consists of now. */
+  needsApproval: boolean
   /** It can be continued only on the machine of another worker, of this name. */
   elsewhere: string | null
   /** That worker is online, and takes jobs. */
@@ -402,7 +404,18 @@ async function beginAttempt(
   const elsewhere = isElsewhere ? home.worker : null
   const isHomeOnline =
     elsewhere !== null && (await pass.workers()).some(({ name, draining }) => name === elsewhere && !draining)
-  return { ...begun, key, targetId, actionId, environmentId, isReassigned, elsewhere, isHomeOnline }
+  const { needsApproval } = action
+  return {
+    ...begun,
+    key,
+    targetId,
+    actionId,
+    environmentId,
+    isReassigned,
+    needsApproval,
+    elsewhere,
+    isHomeOnline,
+  }
 }
 
 /** A repetition, because the first result was lost, changes nothing. */

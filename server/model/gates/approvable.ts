@@ -15,11 +15,11 @@ export async function findApprovable(
   environmentIds: readonly number[],
   limit: number,
 ): Promise<number[]> {
-  const listed = await findListed(db, person, environmentIds)
-  if (listed === null) return []
+  const { listed, places } = await findListed(db, person, environmentIds)
+  if (places.length === 0) return []
   const { rows } = await sql<{ id: number }>`
     select a.id from approval_requests r join actions a on a.id = r.action_id
-    where r.environment_id = any(${environmentIds}::bigint[]) and r.expires_at > clock_timestamp() and r.due_at is null
+    where r.environment_id = any(${places}::bigint[]) and r.expires_at > clock_timestamp() and r.due_at is null
       and (a.gate = 'approval' or exists (select from targets t where t.action_id = a.id and t.gate = 'approval'))
       and exists (select from approval_terms x where ${APPLIES})
       and not exists (select from approval_terms x where ${APPLIES} and x.id <> all(${listed}::bigint[]))
@@ -39,22 +39,19 @@ export async function findApprovable(
   return rows.map(({ id }) => id)
 }
 
-/** The settings that list this person among those who may approve; null when there are no settings at all. */
-async function findListed(
-  db: Database,
-  { id }: { id: number },
-  environmentIds: readonly number[],
-): Promise<number[] | null> {
+/** The settings that list this person among those who may approve, and the environments that have such settings. */
+async function findListed(db: Database, { id }: { id: number }, environmentIds: readonly number[]) {
   const { rows } = await sql<{ id: number; environmentId: number; terms: ApprovalTerms }>`
     select id, environment_id as "environmentId", terms from approval_terms
     where environment_id = any(${environmentIds}::bigint[])`.execute(db)
-  if (rows.length === 0) return null
   const listed: number[] = []
+  const places: number[] = []
   for (const [environmentId, settings] of Map.groupBy(rows, (row) => row.environmentId)) {
     const [person] = await loadPeople(db, { environmentId }, [id])
     if (!person?.mayApprove) continue
-    for (const { id: termsId, terms } of settings)
-      if (terms.from === null || isListed(person, terms.from)) listed.push(termsId)
+    const own = settings.filter(({ terms }) => terms.from === null || isListed(person, terms.from))
+    listed.push(...own.map((one) => one.id))
+    if (own.length > 0) places.push(environmentId)
   }
-  return listed
+  return { listed, places }
 }

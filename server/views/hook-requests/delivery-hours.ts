@@ -8,7 +8,8 @@ const HOURS = 24
 /** A hook with more shows fewer hours. */
 const MAX_ATTEMPTS = 20_000
 
-type Row = { hour: number; delivered: number; retried: number; failed: number; isCut: boolean }
+/** `cutHour`: there are more attempts than were read, from this hour on backward. */
+type Row = { hour: number; delivered: number; retried: number; failed: number; cutHour: number | null }
 
 /**
  * How the deliveries of a hook went, by the hour of their first attempts; the current hour last. Of a hook with very many, only
@@ -25,9 +26,8 @@ export async function readDeliveryHours(db: Database, hookId: string, now: numbe
       order by id desc limit ${MAX_ATTEMPTS + 1}::int
     ), tried as (
       select min(created_at) as began, count(*) as attempts, bool_or(outcome = 'delivered') as is_delivered,
-        (array_agg(id order by id desc))[1] as newest, (array_agg(outcome order by id desc))[1] as outcome,
-        bool_or(is_beyond) as is_beyond
-      from attempts where first >= ${from}::uuid group by first
+        (array_agg(id order by id desc))[1] as newest, (array_agg(outcome order by id desc))[1] as outcome
+      from attempts where first >= (select id from attempts order by id limit 1) group by first
     ), judged as (
       select *, not is_delivered and coalesce((
           select h.active and h.deleted_at is null and d.state = 'pending' and d.last_request_id = r.id
@@ -40,11 +40,11 @@ export async function readDeliveryHours(db: Database, hookId: string, now: numbe
       count(*) filter (where is_delivered and attempts = 1)::int as delivered,
       count(*) filter (where is_delivered and attempts > 1 or is_waiting)::int as retried,
       count(*) filter (where not is_delivered and not is_waiting and outcome <> 'superseded')::int as failed,
-      bool_or(is_beyond) as "isCut"
+      (select floor(extract(epoch from created_at) / 3600)::int from attempts where is_beyond) as "cutHour"
     from judged group by hour`.execute(db)
   const byHour = new Map(rows.map((row) => [row.hour, row]))
-  const cut = rows.find(({ isCut }) => isCut)
-  const first = cut ? cut.hour + 1 : current - HOURS + 1
+  const cutHour = rows[0]?.cutHour ?? null
+  const first = cutHour === null ? current - HOURS + 1 : cutHour + 1
   return Array.from({ length: Math.max(0, current - first + 1) }, (_, index) => {
     const { delivered = 0, retried = 0, failed = 0 } = byHour.get(first + index) ?? {}
     return { hour: new Date((first + index) * HOUR_MS).toISOString(), delivered, retried, failed }

@@ -28,8 +28,7 @@ export const queryKeys = {
   setup: (...parts: unknown[]) => ['setup', ...parts],
   overview: (scope?: object) => (scope ? ['overview', scope] : ['overview']),
   applicationCards: (query?: object) => (query ? ['application-cards', query] : ['application-cards']),
-  activeRuns: (environmentId?: Id) =>
-    environmentId === undefined ? ['active-runs'] : ['active-runs', environmentId],
+  activeRuns: (...of: unknown[]) => ['active-runs', ...of],
   runningCount: ['running-count'],
   actions: (query?: string) => (query ? ['actions', query] : ['actions']),
   action: (id: Id) => ['action', String(id)],

@@ -11,6 +11,7 @@ import { GuardedButton, ReasonedButton } from '#web/base/ui/controls.tsx'
 import { formatDateTime } from '#web/base/ui/format.ts'
 import { Dimmed, Section } from '#web/base/ui/parts.tsx'
 import { Age } from '#web/base/ui/time.tsx'
+import { WhatIsCovered } from './covered.tsx'
 import { approvalDetails, approvalSummary, freezeDetails, isWorthShowing, whyNot } from './gates.ts'
 import { useChanges, useGates } from './use-gates.ts'
 
@@ -38,9 +39,11 @@ type GateProps = { gate: Gate; action: Action }
 function ApprovalGate({ gate, action }: GateProps) {
   const [verb, setVerb] = useState<'approve' | 'reject'>()
   const details = approvalDetails(gate)
-  const { isLoading, isPlaceholderData } = useChanges(action)
+  const { data: changes, isError, isPlaceholderData } = useChanges(action)
   // What is approved is what the page shows.
-  const reason = isLoading || isPlaceholderData ? 'The changes are loading.' : whyNot(details)
+  const isShown = action.type !== 'deploy' || (changes !== undefined && !isPlaceholderData)
+  const unseen = isError ? 'The changes could not be loaded.' : 'The changes are loading.'
+  const reason = isShown ? whyNot(details) : unseen
   return (
     <div>
       <Text fw={600} size="sm" role="status">
@@ -53,6 +56,7 @@ function ApprovalGate({ gate, action }: GateProps) {
         </Dimmed>
       )}
       {details.problem && <Text size="sm">{details.problem}</Text>}
+      {gate.state === 'closed' && details.covers && <WhatIsCovered {...details.covers} />}
       <ul className="plain-list">
         {details.decisions.map(({ user, decision, comment, created_at, lapsed_at }) => (
           <li key={`${user.id} ${created_at}`} className="wrap">

@@ -9,8 +9,27 @@ type Decision = {
   created_at: string
   lapsed_at: string | null
 }
+export type Covered = {
+  servers: {
+    name: string
+    host: string | null
+    port: number | null
+    login: string | null
+    root_directory: string
+  }[]
+  steps: { name: string; command: string | null; run_as_user: string | null; health_check: object | null }[]
+  application: {
+    repository: string
+    install_dependencies_command: string | null
+    build_command: string | null
+    shared_paths: string[]
+  } | null
+  variables: string[]
+  rollout: { batch: number | string; max_failed: number } | null
+}
 /** `details` of the gate, as the API describes them. */
 export type ApprovalDetails = {
+  covers: Covered | null
   subject: string | null
   is_preparing: boolean
   required: number

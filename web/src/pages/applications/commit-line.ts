@@ -1,6 +1,5 @@
 // The line of commits of an application: what is live where, what was reverted, what waits. Pure.
 import type { ActionListItem, LiveRelease } from '#web/base/api/types.ts'
-import type { Status } from '#web/base/ui/status.ts'
 
 type Deploy = Pick<ActionListItem, 'id' | 'status' | 'status_reason_code' | 'action_data' | 'created_at'>
 
@@ -16,11 +15,14 @@ export type LineCommit = {
   state: CommitState
   /** Names of the servers that serve it. */
   liveOn: string[]
-  /** The newest deploy of it. */
-  run: { id: number; status: Status; created_at: string }
+  /** The newest deploy of it; null where a person may not see it. */
+  run: { id: number; created_at: string } | null
 }
 
-/** Deploys come newest first; so do the commits, each once, by its newest deploy. */
+/**
+ * Deploys come newest first; so do the commits, each once, by its newest deploy. What is live is among them, however long ago
+ * it was deployed.
+ */
 export function toCommitLine(deploys: readonly Deploy[], live: readonly LiveRelease[]): LineCommit[] {
   const commits = new Map<string, LineCommit>()
   for (const deploy of deploys) {
@@ -38,7 +40,18 @@ export function toCommitLine(deploys: readonly Deploy[], live: readonly LiveRele
       url: commit?.url ?? null,
       state: serving.length > 0 ? 'live' : stateOf(deploy),
       liveOn: serving.flatMap(({ server }) => server?.name ?? []),
-      run: { id: deploy.id, status: deploy.status, created_at: deploy.created_at },
+      run: { id: deploy.id, created_at: deploy.created_at },
+    })
+  }
+  const earlier = live.filter(({ commit, state }) => state === 'known' && commit && !commits.has(commit.hash))
+  for (const [hash, serving] of Map.groupBy(earlier, ({ commit }) => commit!.hash)) {
+    const { commit, action, since } = serving[0]!
+    commits.set(hash, {
+      ...{ id: hash, hash, ref: null, state: 'live' },
+      message: commit!.message,
+      url: commit!.url,
+      liveOn: serving.flatMap(({ server }) => server?.name ?? []),
+      run: action && since ? { id: action.id, created_at: since } : null,
     })
   }
   return [...commits.values()]

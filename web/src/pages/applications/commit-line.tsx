@@ -45,11 +45,12 @@ export function Commits({ applicationId, scope }: CommitsProps) {
               [
                 'Last deploy',
                 'numeric dimmed',
-                ({ run }) => (
-                  <>
-                    <Link href={`/actions/${run.id}`}>#{run.id}</Link> <Age of={run.created_at} />
-                  </>
-                ),
+                ({ run }) =>
+                  run && (
+                    <>
+                      <Link href={`/actions/${run.id}`}>#{run.id}</Link> <Age of={run.created_at} />
+                    </>
+                  ),
               ],
             ]}
             empty={<NoRuns scope={scope} />}

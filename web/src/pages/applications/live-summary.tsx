@@ -16,7 +16,9 @@ type LiveSummaryProps = { application: ApplicationRecord; card: ApplicationCard 
 export function LiveSummary({ application, card }: LiveSummaryProps) {
   const { live, latest } = application.last_deployments
   const [newest] = card.live
-  const source = live?.action_data.deployment
+  // Where servers differ, the newest deploy need not be that of the commit that most of them serve.
+  const source = live?.id === newest?.action_id ? live?.action_data.deployment : undefined
+  const kind = live && live.id === newest?.action_id ? deployKind(live) : undefined
   const drift = driftText(card)
   const unknown = useUnknownServers(application.id)
   return (
@@ -33,10 +35,10 @@ export function LiveSummary({ application, card }: LiveSummaryProps) {
               <div className="dimmed wrap">
                 Went live <Age of={newest.since} /> {onServers(newest.servers, card.servers.count)}
                 {source?.source_ref && `, from ${source.source_type} ${source.source_ref}`}
-                {live && (
+                {newest.action_id !== null && (
                   <>
                     , deployed by{' '}
-                    <Link href={`/actions/${live.id}`}>{runNumber(live.id, deployKind(live))}</Link>
+                    <Link href={`/actions/${newest.action_id}`}>{runNumber(newest.action_id, kind)}</Link>
                   </>
                 )}
               </div>

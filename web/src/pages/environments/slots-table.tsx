@@ -17,39 +17,52 @@ type SlotsTableProps = { environmentId: number; pipelines: Pipeline[] }
 /** What runs in each slot now, and what waits for one. */
 export function SlotsTable({ environmentId, pipelines }: SlotsTableProps) {
   useRefetchOnActionEvents(queryKeys.activeRuns(), REFETCH.everyMs, REFETCH.firstMs)
-  const query = useGet(queryKeys.activeRuns(environmentId), '/actions', {
+  // Apart, so that a long queue does not hide what runs.
+  const running = useRuns(environmentId, 'queued,in-progress')
+  const waiting = useRuns(environmentId, 'pending,waiting')
+  return (
+    <Loaded query={running} what="runs">
+      {(busy) => (
+        <Loaded query={waiting} what="runs">
+          {(queue) => (
+            <>
+              <RowTable
+                label="Slots and queues"
+                rows={toSlots(pipelines, [...busy, ...queue]).map((slots) => ({
+                  id: slots.pipeline.id,
+                  ...slots,
+                }))}
+                columns={[
+                  [
+                    'Pipeline',
+                    'wrap name-cell',
+                    ({ pipeline: { id, name } }) => <Link href={`/pipelines/${id}`}>{name}</Link>,
+                  ],
+                  ['Slots', undefined, (slots) => <Boxes {...slots} />],
+                  ['Queue', undefined, (slots) => <Queue {...slots} />],
+                ]}
+                empty={<Dimmed>Nothing runs or waits</Dimmed>}
+              />
+              {queue.length === MAX_RUNS && <Dimmed mt="xs">Of the newest {MAX_RUNS} runs that wait</Dimmed>}
+            </>
+          )}
+        </Loaded>
+      )}
+    </Loaded>
+  )
+}
+
+function useRuns(environmentId: number, statuses: string) {
+  return useGet(queryKeys.activeRuns(environmentId, statuses), '/actions', {
     params: {
       query: {
         'filter[environment_id]': String(environmentId),
-        'filter[status]': 'pending,waiting,queued,in-progress',
+        'filter[status]': statuses,
         include: 'pipeline_id',
         per_page: MAX_RUNS,
       },
     },
   })
-  return (
-    <Loaded query={query} what="runs">
-      {(active) => (
-        <>
-          <RowTable
-            label="Slots and queues"
-            rows={toSlots(pipelines, active).map((slots) => ({ id: slots.pipeline.id, ...slots }))}
-            columns={[
-              [
-                'Pipeline',
-                'wrap name-cell',
-                ({ pipeline: { id, name } }) => <Link href={`/pipelines/${id}`}>{name}</Link>,
-              ],
-              ['Slots', undefined, (slots) => <Boxes {...slots} />],
-              ['Queue', undefined, ({ waiting }) => <Queue waiting={waiting} />],
-            ]}
-            empty={<Dimmed>Nothing runs or waits</Dimmed>}
-          />
-          {active.length === MAX_RUNS && <Dimmed mt="xs">Of the newest {MAX_RUNS} runs</Dimmed>}
-        </>
-      )}
-    </Loaded>
-  )
 }
 
 function Boxes({ running, free }: Pick<Slots, 'running' | 'free'>) {

@@ -9,7 +9,7 @@ import { queryKeys, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import { usePermissions } from '#web/base/session/permissions.ts'
 import { ConnectionBanner } from '#web/base/ui/connection-banner.tsx'
 import { IconButton } from '#web/base/ui/controls.tsx'
-import { FreezeBanner } from '#web/resources/gates/freeze-banner.tsx'
+import { useFreezes } from '#web/resources/gates/freezes.ts'
 import { PageScopeContext } from '#web/shared/scope/page-scope.ts'
 import { type Scope, scopeSearch, useCarriedScope } from '#web/shared/scope/scope.ts'
 import classes from './shell.module.css'
@@ -19,6 +19,7 @@ import { useFocusOnNavigation } from './use-focus-on-navigation.ts'
 const importPalette = () => import('./palette.tsx')
 const Palette = lazy(importPalette)
 const NavigationDrawer = lazy(() => import('./navigation-drawer.tsx'))
+const FreezeBanner = lazy(() => import('#web/resources/gates/freeze-banner.tsx'))
 /** People type right after the key: by then it should be there. Not before the first page has loaded. */
 const PALETTE_PRELOAD_MS = 5_000
 
@@ -52,6 +53,9 @@ export function Shell({ children }: { children: ReactNode }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page is why it closes
   useEffect(drawer.close, [location])
 
+  const shownScope = pageScope[0] ?? scope
+  const freezes = useFreezes(shownScope)
+
   function openPalette(): void {
     drawer.close()
     palette.open()
@@ -82,7 +86,11 @@ export function Shell({ children }: { children: ReactNode }) {
         )}
         <div className={classes.page}>
           <ConnectionBanner />
-          <FreezeBanner scope={pageScope[0] ?? scope} />
+          {freezes.length > 0 && (
+            <Suspense fallback={null}>
+              <FreezeBanner freezes={freezes} scope={shownScope} />
+            </Suspense>
+          )}
           <main id="content" className={classes.content} tabIndex={-1}>
             {children}
           </main>

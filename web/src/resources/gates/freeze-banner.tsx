@@ -4,14 +4,11 @@ import { GuardedButton } from '#web/base/ui/controls.tsx'
 import { formatDateTime } from '#web/base/ui/format.ts'
 import type { Scope } from '#web/shared/scope/scope.ts'
 import classes from './freeze-banner.module.css'
-import { useFreezes } from './freezes.ts'
 
 const EndFreezeDialog = lazy(() => import('./end-freeze-dialog.tsx'))
 
 /** On every page of a frozen scope: what holds runs there, until when, and how to end it. */
-export function FreezeBanner({ scope }: { scope: Scope }) {
-  const freezes = useFreezes(scope)
-  if (freezes.length === 0) return null
+export default function FreezeBanner({ freezes, scope }: { freezes: Freeze[]; scope: Scope }) {
   return (
     <section className={classes.banner} aria-label="Freezes">
       {freezes.map((freeze) => (

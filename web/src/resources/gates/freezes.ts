@@ -1,5 +1,5 @@
 // What holds runs back, as several pages show it: freezes of the scope that a person looks at, and runs that wait for them.
-import { queryKeys, useGet, usePage } from '#web/base/api/queries.ts'
+import { queryKeys, useAll, usePage } from '#web/base/api/queries.ts'
 import type { Freeze } from '#web/base/api/types.ts'
 import type { Scope } from '#web/shared/scope/scope.ts'
 import { useOrganizations } from '#web/shared/scope/tree.ts'
@@ -25,12 +25,12 @@ export function useEveryFreeze(scope: Scope): Freeze[] {
   const { environment } = scope
   const organization = useTheOrganization(scope)
   const options = { refetchInterval: REFETCH_INTERVAL_MS }
-  const ofEnvironment = useGet(queryKeys.freezes('environment', environment), '/environments/{id}/freezes', {
+  const ofEnvironment = useAll(queryKeys.freezes('environment', environment), '/environments/{id}/freezes', {
     params: { path: { id: environment ?? 0 } },
     enabled: environment !== undefined,
     ...options,
   })
-  const ofOrganization = useGet(
+  const ofOrganization = useAll(
     queryKeys.freezes('organization', organization),
     '/organizations/{id}/freezes',
     {
