@@ -167,6 +167,35 @@ for (const provider of ['github', 'gitlab', 'gitea'] as const) {
       assert.ok(rows[0]!.minutes <= 5, 'the previous secret ends soon after the host has the new one')
     })
 
+    test('accepts a replaced secret no longer than its rotation said, once it is disconnected', async (t) => {
+      const host = await open(t, provider)
+      const hook = await createHook(provider, { connect: true })
+      await done(hook.id)
+      host.fail({ answer: { status: 502, body: 'Bad gateway' } })
+      const body = { overlap_seconds: 60 }
+      await request('POST', `/hooks/incoming/${hook.id}/rotate-secret`, { token, body })
+      assert.equal((await done(hook.id)).state, 'unreachable')
+      await request('DELETE', `/hooks/incoming/${hook.id}/connection`, { token })
+      const { rows } = await sql<{ seconds: number }>`
+        select extract(epoch from previous_secret_until - now()) as seconds from hooks where id = ${hook.id}`.execute(
+        db,
+      )
+      assert.ok(rows[0]!.seconds <= 60, String(rows[0]!.seconds))
+      await removed(hook.id)
+    })
+
+    test('keeps a webhook that people let call something else', async (t) => {
+      const host = await open(t, provider)
+      const hook = await createHook(provider, { connect: true })
+      await done(hook.id)
+      const [webhook] = host.hooks.webhooks
+      const settings = 'config' in webhook! ? webhook.config : webhook!
+      settings.url = 'https://ci.example.com/build'
+      await request('DELETE', `/hooks/incoming/${hook.id}/connection`, { token })
+      await removed(hook.id)
+      assert.equal(host.hooks.webhooks.length, 1)
+    })
+
     test('follows a repository that was renamed only when a person says so', async (t) => {
       const host = await open(t, provider)
       const hook = await createHook(provider, { connect: true })

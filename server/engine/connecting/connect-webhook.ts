@@ -56,7 +56,8 @@ export async function checkWebhook(contact: Contact, expected: Expected): Promis
 export async function removeWebhooks(contact: Contact, own: OwnAddress): Promise<{ kind: 'removed' } | Stop> {
   const listed = await listWebhooks(contact)
   if (listed.kind !== 'listed') return listed
-  for (const { id } of ownWebhooks(listed.webhooks, own)) {
+  // One that people let call something else is theirs.
+  for (const { id } of ownWebhooks(listed.webhooks, own).filter(({ url }) => callsHook(url, own))) {
     const removed = await remove(contact, id)
     if (removed.kind !== 'removed') return removed
   }

@@ -80,13 +80,17 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
   async function attend(claimed: ClaimedConnection): Promise<void> {
     const subject = await loadConnected(options, claimed)
     if (subject.kind === 'failed') return store(claimed, claimed.credentialId, failed(claimed, subject))
-    const contact = contactFor(claimed, subject, [subject.secret])
+    const contact = contactFor(claimed, subject, [subject.secret, tokenIn(subject.url)])
     const { hookId, webhookId, events } = claimed
     const { url, secret, tokenHash } = subject
     const expected = { hookId, tokenHash, webhookId, url, secret, events, baseUrl: options.baseUrl() }
     const result = await PERFORM[claimed.task](contact, expected)
     if (result.kind === 'lost') return
-    if (result.kind === 'wait') return postpone(db, claimed, result.afterMs, waiting(contact, result))
+    if (result.kind === 'wait') {
+      // What the host was asked last may still happen there: the next process waits until the lease ends.
+      if (signal.aborted) return
+      return postpone(db, claimed, result.afterMs, waiting(contact, result))
+    }
     if (result.kind === 'failed') return store(claimed, subject.credentialId, failed(claimed, result))
     const { finding, isDone } = result
     const hasOtherSecret = claimed.task === 'check' && (await judgeSecret(claimed, contact, finding))
@@ -179,6 +183,9 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
     },
   }
 }
+
+/** The URL of a hook is a secret: its last part but one. */
+const tokenIn = (url: string) => url.split('/').at(-2)!
 
 /** What was found before is still known, but for the state. */
 function failed(

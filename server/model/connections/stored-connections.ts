@@ -13,6 +13,9 @@ export type NewConnection = {
   events: readonly string[]
 }
 
+/** How long a worker may take for what it has begun. */
+const LEASE = sql`interval '1 minute'`
+
 /**
  * Connects a hook, or repairs its connection: a worker does the rest. A removal that has not begun is no longer needed, unless
  * the repository is another one now: then the webhook of the old one is removed.
@@ -21,14 +24,18 @@ export async function storeConnection(trx: Transaction, connection: NewConnectio
   const { hookId, userId, credentialId, repository, events } = connection
   const { provider, apiUrl, homeUrl, path } = repository
   const isElsewhere = sql`(c.api_url, c.repository) is distinct from (${apiUrl}, ${path})`
+  await endOverlap(trx, hookId, isElsewhere)
   // What its removal would do as a row of its own: the trigger stores it.
   await sql`delete from hook_connections c where c.hook_id = ${hookId} and ${isElsewhere}`.execute(trx)
+  // A removal that waited for a worker to end its request tells how long to wait for it.
   await sql`
-    delete from webhook_removals where hook_id = ${hookId} and api_url = ${apiUrl} and repository = ${path}
-      and (leased_until is null or leased_until < now())`.execute(trx)
-  await sql`
-    insert into hook_connections as c (hook_id, user_id, credential_id, provider, api_url, home_url, repository, events)
-    values (${hookId}, ${userId}, ${credentialId}, ${provider}, ${apiUrl}, ${homeUrl}, ${path}, ${[...events]})
+    with needless as (
+      delete from webhook_removals where hook_id = ${hookId} and api_url = ${apiUrl} and repository = ${path}
+        and (leased_until is null or leased_until < now()) returning due_at
+    )
+    insert into hook_connections as c (hook_id, user_id, credential_id, provider, api_url, home_url, repository, events, due_at)
+    select ${hookId}::uuid, ${userId}::bigint, ${credentialId}::bigint, ${provider}, ${apiUrl}, ${homeUrl}, ${path},
+      ${[...events]}::text[], least(greatest(now(), max(due_at)), now() + ${LEASE}) from needless
     on conflict (hook_id) do update set user_id = excluded.user_id, credential_id = excluded.credential_id,
       home_url = excluded.home_url, events = excluded.events, state = 'connecting', problem = null, task = 'connect',
       version = c.version + 1, failures = 0, due_at = now()`.execute(trx)
@@ -61,12 +68,22 @@ export async function requestCheck(trx: Transaction, hookId: string): Promise<bo
   return (numAffectedRows ?? 0n) > 0n
 }
 
+/** A secret that the host had yet to replace is valid for as long as its rotation said, now that no one replaces it. */
+async function endOverlap(trx: Transaction, hookId: string, where = sql`true`): Promise<void> {
+  await sql`
+    update hooks h set previous_secret_until =
+      least(h.previous_secret_until, now() + c.overlap_seconds * interval '1 second')
+    from hook_connections c where c.hook_id = h.id and h.id = ${hookId} and c.overlap_seconds is not null
+      and h.previous_secret is not null and ${where}`.execute(trx)
+}
+
 /** Removes the webhook as well, on behalf of `userId`, if that is given. */
 export async function removeConnection(
   trx: Transaction,
   hookId: string,
   userId: number | null,
 ): Promise<boolean> {
+  await endOverlap(trx, hookId)
   if (userId !== null)
     await sql`update hook_connections set user_id = ${userId} where hook_id = ${hookId}`.execute(trx)
   const { numAffectedRows } = await sql`delete from hook_connections where hook_id = ${hookId}`.execute(trx)

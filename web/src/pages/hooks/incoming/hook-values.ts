@@ -42,6 +42,8 @@ export type HookValues = {
   id_header: string
   per_second: number | string
   burst: number | string
+  /** Not in the form. */
+  poll: Settings['poll']
 }
 
 export const HOOK_LABELS = {
@@ -55,7 +57,7 @@ export const HOOK_LABELS = {
 
 /** Settings have all their defaults in every response. */
 export function readHook(hook: Hook): HookValues {
-  const { variables = [], signature, rate_limit } = hook.settings as Settings
+  const { variables = [], signature, rate_limit, poll } = hook.settings as Settings
   const { conditions = [], paths = [] } = hook.trigger_when as { conditions?: Condition[]; paths?: string[] }
   return {
     name: hook.name,
@@ -72,6 +74,7 @@ export function readHook(hook: Hook): HookValues {
     id_header: signature?.id_header ?? '',
     per_second: rate_limit?.per_second ?? 1000,
     burst: rate_limit?.burst ?? 2000,
+    poll,
   }
 }
 
@@ -90,6 +93,7 @@ export function receptionOf(values: HookValues) {
       id_header: values.id_header || null,
     },
     rate_limit: { per_second: values.per_second, burst: values.burst },
+    ...(values.poll && { poll: values.poll }),
   } as Settings
   const { paths } = values
   const trigger_when = {
