@@ -33,7 +33,7 @@ function newVerifier() {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** Somebody who is signed in with a browser. */
+/** Someone who is signed in with a browser. */
 async function signIn() {
   const test = await arrange()
   const answer = await test.request('POST', '/session', {

@@ -16,7 +16,7 @@ const arrange = await openAccounts(
 )
 const OWN = { 'x-gantry-request': '1' }
 
-/** Somebody with a browser, and a machine without one in the same network. */
+/** Someone with a browser, and a machine without one in the same network. */
 async function signIn() {
   const test = await arrange()
   const openBrowser = async () => {

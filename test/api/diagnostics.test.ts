@@ -227,7 +227,7 @@ test('without the database, administrators who were here before get every check 
       ['Not checked: it needs the database.', 'See the check database.'],
     )
   for (const name of ['home', 'base_url']) assert.equal(checks[name]!.status, 'ok', name)
-  // Others learn the code only, and no other route lets anybody in.
+  // Others learn the code only, and no other route lets anyone in.
   for (const token of [unseen.token, 'no-token']) {
     const answer = await ask(token)
     assert.deepEqual([answer.status, answer.body.code], [503, 'database_unreachable'])

@@ -99,7 +99,7 @@ test('a rotation that was killed is completed by the next one', async (t) => {
   const { db, settings, environment, home, gantry } = await openInstallation(t)
   const [older] = await loadMasterKeys({ home })
   const { lastHook, tree } = await fill(db, createSecretBox([older]))
-  // Somebody holds a row of the second batch; the rotation stops there.
+  // Someone holds a row of the second batch; the rotation stops there.
   const holder = new pg.Client({ ...settings, application_name: 'gantry maintenance' })
   await holder.connect()
   later(t, () => holder.end())

@@ -319,7 +319,7 @@ suite('a connected hook at GitHub', () => {
     assert.equal(webhook!.config.secret, rotated.body.secret)
   })
 
-  test('is changed when GitHub signs with another secret, and not when somebody else does', async (t) => {
+  test('is changed when GitHub signs with another secret, and not when another sender does', async (t) => {
     const host = await github(t)
     const hook = await createHook('github', { connect: true })
     await done(hook.id)
@@ -338,7 +338,7 @@ suite('a connected hook at GitHub', () => {
     assert.equal(host.requests.length, asked)
 
     await sql`update hook_connections set rejected_at = now() - interval '16 minutes'`.execute(db)
-    host.hooks.webhooks[0]!.config.secret = 'somebody entered another one'
+    host.hooks.webhooks[0]!.config.secret = 'someone entered another one'
     const push = { ref: 'refs/heads/main', before: '1'.repeat(40), after: '2'.repeat(40) }
     assert.deepEqual(await host.hooks.push('acme/shop', push), [403])
     const changed = await done(hook.id)

@@ -26,7 +26,7 @@ const {
 suite('the routes of freezes', () => {
   const WEEKEND = {
     name: 'Weekend',
-    reason: 'Nobody is on call',
+    reason: 'No one is on call',
     weekly: { from: { day: 'friday', time: '16:00' }, to: { day: 'monday', time: '08:00' } },
     time_zone: 'Europe/Berlin',
   }

@@ -29,7 +29,7 @@ const {
 } = world
 
 suite('a freeze', () => {
-  test('that is removed lets held runs start, oldest first, as far as slots are free', async () => {
+  test('that is removed lets held runs start, oldest first, while slots are free', async () => {
     const at = await createTestTree(db)
     await limit(at, 1)
     const { id: freezeId } = await started(freezeAt(at))

@@ -52,7 +52,7 @@ export type TakenCode =
   | { kind: 'refused'; reason: string; account: Account | null }
 
 /**
- * Each code can be taken once, whatever comes of it: a code with a wrong verifier has been seen by somebody else. Locks
+ * Each code can be taken once, whatever comes of it: a code with a wrong verifier has been seen by someone else. Locks
  * the user. The transaction must be committed.
  */
 export async function takeCode(

@@ -60,7 +60,7 @@ export function issueLogin(
   return issuePersonalToken(trx, userId, { ...from, userId }, { name: tokenNameOf(machine.name), ...limits })
 }
 
-/** Of codes that existed: the others say nothing, and anybody can send them. */
+/** Of codes that existed: the others say nothing, and anyone can send them. */
 export async function recordRefusal(
   trx: Transaction,
   actor: Actor,

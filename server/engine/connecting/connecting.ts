@@ -115,7 +115,7 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
       options.onState?.({ hookId: claimed.hookId, before: claimed.state, state, problem })
   }
 
-  /** Whether the host signs with another secret: anybody can send a wrong signature, so the host must have been told so. */
+  /** Whether the host signs with another secret: anyone can send a wrong signature, so the host must have been told so. */
   async function judgeSecret(
     claimed: ClaimedConnection,
     contact: Contact,

@@ -164,7 +164,7 @@ async function moveRestToWaiting({ trx, at, loaded }: SchedulingPass, pipelineId
   }
 }
 
-/** The actions that come next on each of these pipelines, first come first served, as far as slots are free. */
+/** The actions that come next on each of these pipelines, first come first served, while slots are free. */
 async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select next.id

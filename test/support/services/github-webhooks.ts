@@ -255,7 +255,7 @@ export function createGithubWebhooks({ at, path, nextId, problem }: Deps) {
     async settled() {
       while (sending.size > 0) await Promise.all(sending)
     },
-    /** Somebody pushes: every webhook that wants to know is called, once. */
+    /** Someone pushes: every webhook that wants to know is called, once. */
     async push(repository: string, { ref, before, after }: Push): Promise<(number | null)[]> {
       const [owner, name] = repository.split('/')
       const payload = {

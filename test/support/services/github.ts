@@ -33,7 +33,7 @@ export type Github = Service & {
   deployments: Deployment[]
   /** What GitHub shows for a commit, by context. */
   shown(sha: string): Record<string, string>
-  /** A status set by somebody else. */
+  /** A status set by someone else. */
   set(status: Pick<GithubStatus, 'repository' | 'sha' | 'state' | 'context'> & Partial<GithubStatus>): void
   rename(from: string, to: string): void
   /** Webhooks of repositories, and the calls that they made. */

@@ -36,7 +36,7 @@ export function ReasonedButton({ reason, icon: Icon, onClick, children, ...given
 
 type UnusableButtonProps = ButtonProps & { reason: string; children: ReactNode }
 
-/** The tooltip is loaded when somebody wants to know. */
+/** The tooltip is loaded when someone wants to know. */
 function UnusableButton({ reason, children, ...rest }: UnusableButtonProps) {
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)

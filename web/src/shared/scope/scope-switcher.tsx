@@ -105,7 +105,7 @@ function ScopeLevel({ name, icon: Icon, selected, options = [], unlisted, select
     leftSection: <Icon size={16} strokeWidth={1.75} aria-hidden="true" />,
     leftSectionPointerEvents: 'none',
   } as const
-  /** When somebody is about to open it. Until it is there, the input stays: replacing it twice would lose the focus. */
+  /** When someone is about to open it. Until it is there, the input stays: replacing it twice would lose the focus. */
   const load = () =>
     void importSelect()
       .then((loaded) => setSelect(() => loaded.default))
