@@ -70,7 +70,10 @@ export function createRecorder(url: string, paths: Paths, replaced: Record<strin
 
   /** As many hours before or after the example's present as it is from now. */
   function sameTime(time: string): string {
-    const hours = Math.round((Date.parse(time) - startedAt) / HOUR_MS)
+    // What begins at a full hour is as far from the full hour that it is now.
+    const isFullHour = Date.parse(time) % HOUR_MS === 0
+    const now = isFullHour ? Math.floor(Date.now() / HOUR_MS) * HOUR_MS : startedAt
+    const hours = Math.round((Date.parse(time) - now) / HOUR_MS)
     return new Date(Date.parse(TIME) + hours * HOUR_MS).toISOString()
   }
 
