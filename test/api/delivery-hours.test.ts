@@ -7,13 +7,16 @@ import type { Tables } from '#platform/database/tables.ts'
 import { uuidAt } from '#platform/database/uuid-at.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { createAction, createHook, createHookRequest, createTestTree } from '#test/support/world.ts'
+import { readDeliveryHours } from '#views/hook-requests/delivery-hours.ts'
+import type { DeliveryHour } from '#views/hook-requests/schemas.ts'
 
 const HOUR_MS = 3_600_000
 
 const { db, request } = await openTestApp({ after })
 const tree = await createTestTree(db)
-/** The current hour, so that no test is right only within one. */
-const hourAgo = (hours: number) => new Date(Date.now() - hours * HOUR_MS)
+/** The same for all, so that no hour begins in the middle of a test. */
+const NOW = Date.now()
+const hourAgo = (hours: number) => new Date(NOW - hours * HOUR_MS)
 
 async function attempt(
   hookId: string,
@@ -25,15 +28,8 @@ async function attempt(
   return createHookRequest(db, hookId, 'outgoing', { id, created_at: at.toISOString(), ...more })
 }
 
-async function hoursOf(hookId: string): Promise<Record<string, unknown>[]> {
-  const { status, body, text } = await request('GET', `/hooks/outgoing/${hookId}/hours`, {
-    token: tree.owner.token,
-  })
-  assert.equal(status, 200, text)
-  return body
-}
-
-const countsOf = ({ delivered, retried, failed }: Record<string, unknown>) => [delivered, retried, failed]
+const hoursOf = (hookId: string) => readDeliveryHours(db, hookId, NOW)
+const countsOf = ({ delivered, retried, failed }: DeliveryHour) => [delivered, retried, failed]
 
 test('deliveries are counted in the hour of their first attempt: delivered, retried, failed', async () => {
   const [hook, other] = [await createHook(db, tree, 'outgoing'), await createHook(db, tree, 'outgoing')]
@@ -52,7 +48,9 @@ test('deliveries are counted in the hour of their first attempt: delivered, retr
     [0, 1, 1],
     [1, 0, 0],
   ])
-  assert.equal(hours.at(-1)!.hour, new Date(Math.floor(Date.now() / HOUR_MS) * HOUR_MS).toISOString())
+  assert.equal(hours.at(-1)!.hour, new Date(Math.floor(NOW / HOUR_MS) * HOUR_MS).toISOString())
+  const answer = await request('GET', `/hooks/outgoing/${hook}/hours`, { token: tree.owner.token })
+  assert.deepEqual([answer.status, answer.body.length], [200, 24])
 })
 
 test('a delivery that is tried again counts as retried, until its hook is switched off', async () => {
