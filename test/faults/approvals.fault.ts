@@ -49,7 +49,7 @@ type Role = 'api' | 'worker'
 const indexOf = (role: Role) => (role === 'api' ? 2 : 1)
 const processOf = (role: Role) => world.processes[indexOf(role)]!
 
-/** It waits for the lock to store something; then it is killed, and another one takes its place. */
+/** It waits for the lock before it stores; then it is killed, and another process continues. */
 async function killWhileStoring(role: Role, environmentId: number, cause: () => Promise<unknown>) {
   const unlock = await lock(environmentId)
   const causing = cause()
