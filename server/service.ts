@@ -9,6 +9,7 @@ import { CALL_CONNECTIONS } from '#engine/incoming/call-connections.ts'
 import { type CallReceiver, createCallReceiver } from '#engine/incoming/receive-call.ts'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { createEnqueue } from '#engine/scheduling/jobs.ts'
+import { requestChecks } from '#model/connections/stored-connections.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { type FirstStart, prepareFirstStart } from '#ops/first-start/first-start.ts'
 import { createMetrics } from '#ops/metrics/metrics.ts'
@@ -224,6 +225,10 @@ export async function startService(
     await app.listen({ host: config.host, port: config.port })
     url = baseUrlOf(config, (app.server.address() as AddressInfo).port)
   }
+
+  const catchUp = () => void requestChecks(db).catch(reportError('connecting'))
+  await listener.subscribe('tree', { onNotify: () => {}, onReconnect: catchUp })
+  catchUp()
 
   const running = resources.move()
   return {

@@ -9,7 +9,10 @@ import { pruneDeviceCodes } from '#access/command-line-login/device-codes.ts'
 import { pruneAttempts } from '#access/single-sign-on/attempts.ts'
 import type { Connect } from '#adapters/executors/connect.ts'
 import type { HttpClient } from '#adapters/http-client/client.ts'
+import type { ReadTips } from '#adapters/repositories/read-tips.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
+import { startChecking } from '#engine/checks/checks-loop.ts'
+import { recheck } from '#engine/checks/recheck.ts'
 import { startConnecting } from '#engine/connecting/connecting.ts'
 import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
 import { countEndedRuns } from '#engine/counts/run-days.ts'
@@ -24,9 +27,11 @@ import { type Enqueue, sweepSlots } from '#engine/scheduling/jobs.ts'
 import { createScheduler } from '#engine/scheduling/schedule-new.ts'
 import { placeWaiting } from '#engine/scheduling/stranded-targets.ts'
 import { startSettling } from '#engine/settling/settle-loop.ts'
+import { sweepSteps } from '#engine/sweeping/sweep-steps.ts'
 import { allowRemote } from '#manage/applications/allow-remote.ts'
 import { createTree } from '#model/inventory/tree.ts'
 import { startHeartbeat } from '#model/workers/heartbeat.ts'
+import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { Metrics } from '#ops/metrics/metrics.ts'
 import { defaultRetention } from '#ops/retention/policy.ts'
 import { pruneOldData } from '#ops/retention/prune.ts'
@@ -89,6 +94,11 @@ export async function startWork(deps: WorkDeps) {
       worker?.drain(job, !mayWork() || (job === TARGETS_JOB && isDrained))
     }
   }
+  /** Without another worker, what is handed over would end with its lease. */
+  const handOverToOthers = async () => {
+    const isAnyReady = (await readLiveWorkers(db)).some((one) => !one.draining)
+    if (isAnyReady) worker?.handOver(TARGETS_JOB)
+  }
   const place = () => placeWaiting(db, enqueue.targets, onError('scheduling'), deps.metrics.onMoves)
 
   const heartbeat = await startHeartbeat(heartbeats.db, {
@@ -103,6 +113,7 @@ export async function startWork(deps: WorkDeps) {
       isDrained = draining
       pauseOrResume()
       if (!draining) void place()
+      else void handOverToOthers().catch(onError('workers'))
     },
     onError: onError('workers'),
   })
@@ -167,10 +178,19 @@ export async function startWork(deps: WorkDeps) {
   })
   stops.push(() => reconciler.stop())
 
+  const repositories = createRepositories({
+    folder: join(config.home, 'repositories', 'mirrors'),
+    allowRemote: (remote, applicationId) => allowRemote(db, deps.guard, remote, applicationId),
+  })
+  const readTips: ReadTips = (applicationId, request) =>
+    repositories.readTips(applicationId, { ...request, http: deps.http })
   const connecting = startConnecting({
     db,
     box,
     http: deps.http,
+    readTips,
+    missedAfterMs: config.missedAfterSeconds * 1_000,
+    onMoves: deps.metrics.onMoves,
     baseUrl: deps.baseUrl,
     pollMs: config.deliveryPollMs,
     isPaused: () => !mayWork(),
@@ -179,15 +199,10 @@ export async function startWork(deps: WorkDeps) {
   })
   stops.push(() => connecting.stop())
 
-  const repositories = createRepositories({
-    folder: join(config.home, 'repositories', 'mirrors'),
-    allowRemote: (remote, applicationId) => allowRemote(db, deps.guard, remote, applicationId),
-  })
   const polling = startPolling({
     db,
     box,
-    readTips: (applicationId, request) =>
-      repositories.readTips(applicationId, { ...request, http: deps.http }),
+    readTips,
     everyMs: config.deliveryPollMs,
     isPaused: () => !mayWork(),
     onMoves: deps.metrics.onMoves,
@@ -234,6 +249,21 @@ export async function startWork(deps: WorkDeps) {
   })
   stops.push(() => approving.stop())
 
+  const checking = startChecking({
+    ...commitDepsOf(deps),
+    repositories: createRepositories({
+      folder: join(config.home, 'repositories', 'mirrors'),
+      allowRemote: (remote, applicationId) => allowRemote(db, deps.guard, remote, applicationId),
+      maxBytes: config.maxSource,
+    }),
+    enqueueTargets: enqueue.targets,
+    onMoves: deps.metrics.onMoves,
+    everyMs: Math.min(config.pollMs, RELEASE_EVERY_MS),
+    isPaused: () => !mayWork(),
+    onError: onError('checks'),
+  })
+  stops.push(() => checking.stop())
+
   const started = resources.move()
   return {
     /** For when the answer of `mayWork` has changed. */
@@ -242,6 +272,7 @@ export async function startWork(deps: WorkDeps) {
     async drain(signal?: AbortSignal): Promise<void> {
       await heartbeat.leave()
       running.drain(TARGETS_JOB, true)
+      running.handOver(TARGETS_JOB)
       const isIdle = await within(config.drainSeconds * 1_000, running.idle(TARGETS_JOB), signal)
       // What has had its time gets no more.
       if (!isIdle) graceMs = 0
@@ -251,6 +282,11 @@ export async function startWork(deps: WorkDeps) {
       await started.disposeAsync()
     },
   }
+}
+
+/** What asking for the checks of a commit takes. */
+function commitDepsOf({ db, box, http, baseUrl, config }: WorkDeps) {
+  return { db, box, http, baseUrl, minMs: config.checksSeconds * 1_000 }
 }
 
 /** One for every job: a missing one does not compile. */
@@ -266,8 +302,11 @@ async function createHandlers(
     listener: deps.listener,
     home: config.home,
     maxSourceBytes: config.maxSource,
+    reattachSeconds: config.reattachSeconds,
     connect: deps.connect,
     guard: deps.guard,
+    http: deps.http,
+    recheck: (targetId, signal) => recheck(commitDepsOf(deps), targetId, signal),
     enqueueTargets: enqueue.targets,
     workerName,
     log,
@@ -279,6 +318,7 @@ async function createHandlers(
     'actions.run': ({ action_ids }) => schedule(action_ids),
     [TARGETS_JOB]: ({ target_id }, context) => runner.run(target_id, context),
     'scheduling.sweep': () => sweepSlots(db, enqueue.targets, onError('scheduling'), onMoves),
+    'steps.sweep': (_, { signal }) => sweepSteps({ db, box: deps.box, connect: deps.connect }, signal),
     'queue.probe': answerProbe,
     'accounts.prune-tokens': async () => {
       await pruneTokens(db)

@@ -175,7 +175,7 @@ export interface paths {
     put?: never
     /**
      * Drain a worker
-     * @description It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.
+     * @description It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted; those that run on without it are handed over if another worker is online. It can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.
      */
     post: operations['drainWorker']
     /**
@@ -1460,6 +1460,46 @@ export interface paths {
      * @description The last 24 hours of UTC, the current one last, by the first attempt of each delivery. Superseded deliveries are not counted. Of a hook with more than 20,000 attempts, only the newest hours.
      */
     get: operations['listDeliveryHours']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/hooks/incoming/{hook_id}/catch-ups': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List what a connected hook caught up with
+     * @description One for each time that Gantry found calls missing: those that the host could not deliver, and pushes that it never called for. Newest first, of the last 30 days.
+     */
+    get: operations['listCatchUps']
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  '/hooks/incoming/{hook_id}/missed-calls': {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    /**
+     * List the calls that a connected hook missed
+     * @description The calls of its catch-ups, newest first.
+     */
+    get: operations['listMissedCalls']
     put?: never
     post?: never
     delete?: never
@@ -3311,10 +3351,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3323,6 +3365,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -3383,10 +3426,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3395,6 +3440,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -3539,10 +3585,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3551,6 +3599,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -3770,10 +3819,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3782,6 +3833,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -3958,10 +4010,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -3970,6 +4024,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -4178,10 +4233,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -4190,6 +4247,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -4231,10 +4289,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -4243,6 +4303,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -4286,10 +4347,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -4298,6 +4361,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -4346,10 +4410,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -4358,6 +4424,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -4834,7 +4901,7 @@ export interface components {
       type: 'incoming' | 'outgoing'
       /** @description The HTTP method. */
       method: string
-      /** @description The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
+      /** @description The result. Calls: accepted, duplicate, ping, checks, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
       outcome: string
       /** @description How long it took, in milliseconds; null when not measured. */
       duration_ms: number | null
@@ -4895,7 +4962,7 @@ export interface components {
       type: 'incoming' | 'outgoing'
       /** @description The HTTP method. */
       method: string
-      /** @description The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
+      /** @description The result. Calls: accepted, duplicate, ping, checks, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
       outcome: string
       /** @description How long it took, in milliseconds; null when not measured. */
       duration_ms: number | null
@@ -4985,7 +5052,7 @@ export interface components {
       type: 'incoming' | 'outgoing'
       /** @description The HTTP method. */
       method: string
-      /** @description The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
+      /** @description The result. Calls: accepted, duplicate, ping, checks, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded. */
       outcome: string
       /** @description How long it took, in milliseconds; null when not measured. */
       duration_ms: number | null
@@ -5048,6 +5115,69 @@ export interface components {
       retried: number
       /** @description Deliveries that were not delivered, and are not tried again. */
       failed: number
+    }
+    CatchUp: {
+      /** @description The id of the catch-up. */
+      id: number
+      /**
+       * Format: date-time
+       * @description When the first of its calls was missed.
+       */
+      missed_from: string
+      /**
+       * Format: date-time
+       * @description When the last of its calls was missed.
+       */
+      missed_until: string
+      /**
+       * Format: date-time
+       * @description When Gantry found that they are missing.
+       */
+      created_at: string
+      /** @description Calls that the host delivered again, or that Gantry made by itself. */
+      caught_up: number
+      /** @description Pushes that a newer one of the same branch or tag replaces: they are not delivered again. */
+      superseded: number
+      /** @description Calls that are about to be delivered again. */
+      waiting: number
+      /** @description Calls that the host no longer has, or did not deliver in five attempts. */
+      lost: number
+    }
+    MissedCall: {
+      /** @description The id of the missed call. */
+      id: number
+      /** @description The id of the catch-up. */
+      catch_up_id: number
+      /** @description The id that the host, or Gantry, gave the call. */
+      delivery_id: string
+      /** @description As the host names it, such as `push`. */
+      event: string | null
+      /** @description The branch or tag that was pushed, such as `refs/heads/main`; null for other events, and until its payload is read. */
+      ref: string | null
+      /** @description The commit that was pushed; null like `ref`. */
+      commit: string | null
+      /**
+       * Format: date-time
+       * @description When the host tried to deliver it; of a call that Gantry made, when the branch was first seen at another commit.
+       */
+      missed_at: string
+      /**
+       * @description `waiting`: it is delivered again soon. `redelivered`: the host was asked to. `received`: the call came. `found`: the host did not call, and Gantry made the call by itself. `superseded`: a newer push replaces it. `lost`: the host no longer has it, or did not deliver it in five attempts.
+       * @enum {string}
+       */
+      state: 'waiting' | 'superseded' | 'redelivered' | 'received' | 'found' | 'lost'
+      /**
+       * Format: date-time
+       * @description When the host was last asked to deliver it again; null if it was not.
+       */
+      redelivered_at: string | null
+      /**
+       * Format: uuid
+       * @description The id of the record of the call; null until it came.
+       */
+      hook_request_id: string | null
+      /** @description The id of the action that the call started; null without one. */
+      action_id: number | null
     }
     ActionNotification: {
       /**
@@ -5719,6 +5849,35 @@ export interface components {
       on_failure: 'revert' | 'keep'
       /** @description How a new release is checked once it is live, instead of by the health check of the application; null: by that one. */
       health_check: components['schemas']['HealthCheck'] | null
+      /** @description Runs wait until the checks of their commit at the repository host are green; for `deploy`. Null: they do not. Loosening it requires `environment:edit`. */
+      wait_for_checks: {
+        /**
+         * @description The checks to wait for, as globs such as `build` or `test / **`; null: all. A name without a wildcard must be present.
+         * @default null
+         */
+        names: string[] | null
+        /**
+         * @description Checks that do not count, as globs.
+         * @default []
+         */
+        ignore: string[]
+        /**
+         * @description After how many minutes a run ends as `FAILED_CHECKS` whose checks are still not green.
+         * @default 60
+         */
+        timeout_minutes: number
+        /**
+         * @description For how many seconds nothing may change before the gate opens: hosts add checks one by one.
+         * @default 30
+         */
+        settle_seconds: number
+        /**
+         * @description What happens when the commit has no checks: `fail` ends the run at the timeout, `proceed` opens the gate after `settle_seconds`.
+         * @default fail
+         * @enum {string}
+         */
+        without_checks: 'fail' | 'proceed'
+      } | null
       /** @description The ids of the pipelines after whose runs it runs as a child. */
       run_after: number[]
       /** @description In execution order. */
@@ -5830,10 +5989,12 @@ export interface components {
        * @description When a closed gate opens, or gives up, by itself; null when it does not.
        */
       until: string | null
-      /** @description What the gate waits for, or who opened it. Of a freeze: `freezes` that hold the run, and `overrides`. Of an approval: `subject`, to be sent with a decision (null while `is_preparing`), how many are `required`, the `decisions`, what was `live` on each server, what the approval `covers` besides the commits (servers, steps, commands, names of variables, rollout; null for callers without `action:approve`), whether `you_may_approve`, or `why_not`. */
-      details: {
-        [key: string]: unknown
-      }
+      /** @description What the gate waits for, or who opened it. Of checks: `ChecksGateDetails`. Of a freeze: `freezes` that hold the run, and `overrides`. Of an approval: `subject`, to be sent with a decision (null while `is_preparing`), how many are `required`, the `decisions` (`counts`: whether one is an approval by a person who still may approve), what was `live` on each server, what the approval `covers` besides the commits (servers, steps, commands, names of variables, rollout; null for callers without `action:approve`), whether `you_may_approve`, or `why_not`. */
+      details:
+        | components['schemas']['ChecksGateDetails']
+        | {
+            [key: string]: unknown
+          }
     }
     ActionGates: {
       /** @description The id of the action. */
@@ -5842,6 +6003,58 @@ export interface components {
       branch: string | null
       /** @description Every gate, in the order in which a run passes them. */
       gates: components['schemas']['Gate'][]
+    }
+    GateCheck: {
+      /** @description The name of the check, as the host shows it. */
+      name: string
+      /**
+       * @description What the state that the host reports means.
+       * @enum {string}
+       */
+      state: 'waiting' | 'green' | 'red'
+      /** @description The state that the host reports, such as `in_progress` or `failure`. */
+      reported: string
+      /** @description The page of the check (http or https); null without one. */
+      link: string | null
+      /**
+       * Format: date-time
+       * @description Since when it has that state; null if the host does not say.
+       */
+      since: string | null
+    }
+    ChecksGateDetails: {
+      /** @description Whether a worker has yet to find the commit, or to ask about it for the first time. */
+      is_preparing: boolean
+      /** @description The commit whose checks count; null until it is found. */
+      commit: string | null
+      /** @description What the run waits for, or why it ended, in a sentence that names the check; null when nothing holds it. */
+      message: string | null
+      /** @description The check that the run waits for, or the red one; null when it is none in particular. */
+      waiting_for: components['schemas']['GateCheck'] | null
+      /** @description The checks that count, those that hold the run first; at most 200. */
+      checks: components['schemas']['GateCheck'][]
+      /** @description How many checks count. */
+      total: number
+      /** @description Names of `wait_for_checks` without a wildcard of which there is no check. */
+      missing: string[]
+      /**
+       * Format: date-time
+       * @description When the gate opens if nothing changes; null unless every check is green.
+       */
+      settles_at: string | null
+      /**
+       * Format: date-time
+       * @description When the host was last asked.
+       */
+      asked_at: string | null
+      /** @description Why the host could not be asked, or did not answer; null when it did. */
+      problem: string | null
+      /** @description What the token cannot see: checks of other apps. Null when it sees all. */
+      notice: string | null
+      /** @description Who let the run through. */
+      overrides: {
+        [key: string]: unknown
+      }[]
     }
     /** @description Commits, newest first. */
     ShippedCommits: {
@@ -6035,7 +6248,7 @@ export interface components {
       } | null
       /** @description What a rollback would undo; null for other runs. */
       rollback: components['schemas']['PlannedRollback'] | null
-      /** @description The closed gates that the run would wait at, in their order. */
+      /** @description The gates that would hold the run, in their order: `closed`, or `overridden` by this request. */
       gates: components['schemas']['Gate'][]
       /** @description Why the run would wait: a `status_reason_code`, or null when it would start immediately. */
       would_wait: string | null
@@ -6223,6 +6436,10 @@ export interface components {
       free_disk_bytes: number | null
       /** @description Whether applications can be deployed to the root directory; null when unknown. */
       root_directory_writable: boolean | null
+      /** @description Whether steps outlive a lost connection or worker; null for local servers, and when unknown. */
+      steps_survive: boolean | null
+      /** @description Why they do not, as a sentence; null when they do, or when unknown. */
+      attached_because: string | null
       /**
        * Format: date-time
        * @description When the check ended.
@@ -6514,10 +6731,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -6526,6 +6745,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -6693,10 +6913,10 @@ export interface components {
     }
     NeedsAttention: {
       /**
-       * @description `run_failed`: the newest finished run of the pipeline failed, within 30 days. `hook_failing`: deliveries of the outgoing hook fail, or Gantry disabled it for that. `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`. `worker_offline`: runs on the server wait, because no worker that can take them is online.
+       * @description `run_failed`: the newest finished run of the pipeline failed, within 30 days. `hook_failing`: deliveries of the outgoing hook fail, or Gantry disabled it for that. `connection_lost`: the incoming hook is no longer connected to its repository. `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`. `worker_offline`: runs on the server wait, because no worker that can take them is online.
        * @enum {string}
        */
-      kind: 'run_failed' | 'hook_failing' | 'live_unknown' | 'worker_offline'
+      kind: 'run_failed' | 'hook_failing' | 'connection_lost' | 'live_unknown' | 'worker_offline'
       /**
        * Format: date-time
        * @description Since when.
@@ -6725,9 +6945,9 @@ export interface components {
         /** @description The name of the pipeline. */
         name: string
       } | null
-      /** @description The id of the run that failed, or of the oldest that waits; null for `hook_failing` and `live_unknown`. */
+      /** @description The id of the run that failed, or of the oldest that waits; null for `hook_failing`, `connection_lost` and `live_unknown`. */
       action_id: number | null
-      /** @description The outgoing hook; null unless `kind` is `hook_failing`. */
+      /** @description The hook; null unless `kind` is `hook_failing` or `connection_lost`. */
       hook: {
         /**
          * Format: uuid
@@ -6773,10 +6993,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -6785,6 +7007,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -6841,10 +7064,12 @@ export interface components {
         | 'WAITING_CONCURRENCY_PIPELINE'
         | 'WAITING_CONCURRENCY_TARGET'
         | 'WAITING_WORKER'
+        | 'WAITING_CHECKS'
         | 'WAITING_APPROVAL'
         | 'WAITING_FREEZE'
         | 'IN_PROGRESS'
         | 'REVERTING'
+        | 'RECONNECTING'
         | 'COMPLETED'
         | 'FAILED'
         | 'FAILED_TIMEOUT'
@@ -6853,6 +7078,7 @@ export interface components {
         | 'FAILED_UNREACHABLE'
         | 'FAILED_SOURCE'
         | 'FAILED_UNHEALTHY'
+        | 'FAILED_CHECKS'
         | 'FAILED_REJECTED'
         | 'FAILED_EXPIRED'
         | 'FAILED_REVERTED'
@@ -8823,6 +9049,35 @@ export interface components {
          */
         healthy_for_seconds?: number
       } | null
+      /** @description Runs wait until the checks of their commit at the repository host are green; for `deploy`. Null: they do not. Loosening it requires `environment:edit`. */
+      wait_for_checks?: {
+        /**
+         * @description The checks to wait for, as globs such as `build` or `test / **`; null: all. A name without a wildcard must be present.
+         * @default null
+         */
+        names?: string[] | null
+        /**
+         * @description Checks that do not count, as globs.
+         * @default []
+         */
+        ignore?: string[]
+        /**
+         * @description After how many minutes a run ends as `FAILED_CHECKS` whose checks are still not green.
+         * @default 60
+         */
+        timeout_minutes?: number
+        /**
+         * @description For how many seconds nothing may change before the gate opens: hosts add checks one by one.
+         * @default 30
+         */
+        settle_seconds?: number
+        /**
+         * @description What happens when the commit has no checks: `fail` ends the run at the timeout, `proceed` opens the gate after `settle_seconds`.
+         * @default fail
+         * @enum {string}
+         */
+        without_checks?: 'fail' | 'proceed'
+      } | null
       /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
       run_after?: number[]
     }
@@ -8920,6 +9175,35 @@ export interface components {
          * @default 0
          */
         healthy_for_seconds?: number
+      } | null
+      /** @description Runs wait until the checks of their commit at the repository host are green; for `deploy`. Null: they do not. Loosening it requires `environment:edit`. */
+      wait_for_checks?: {
+        /**
+         * @description The checks to wait for, as globs such as `build` or `test / **`; null: all. A name without a wildcard must be present.
+         * @default null
+         */
+        names?: string[] | null
+        /**
+         * @description Checks that do not count, as globs.
+         * @default []
+         */
+        ignore?: string[]
+        /**
+         * @description After how many minutes a run ends as `FAILED_CHECKS` whose checks are still not green.
+         * @default 60
+         */
+        timeout_minutes?: number
+        /**
+         * @description For how many seconds nothing may change before the gate opens: hosts add checks one by one.
+         * @default 30
+         */
+        settle_seconds?: number
+        /**
+         * @description What happens when the commit has no checks: `fail` ends the run at the timeout, `proceed` opens the gate after `settle_seconds`.
+         * @default fail
+         * @enum {string}
+         */
+        without_checks?: 'fail' | 'proceed'
       } | null
       /** @description Pipelines of the same environment. When a run of one of them completes, this pipeline runs as its child. */
       run_after?: number[]
@@ -12180,6 +12464,86 @@ export interface operations {
         }
         content: {
           'application/json': components['schemas']['DeliveryHour'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listCatchUps: {
+    parameters: {
+      query?: {
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
+        page?: number
+        /** @description Items per page. */
+        per_page?: number
+      }
+      header?: never
+      path: {
+        /** @description The id of the incoming hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['CatchUp'][]
+        }
+      }
+      400: components['responses']['Malformed']
+      401: components['responses']['Unauthenticated']
+      403: components['responses']['Forbidden']
+      404: components['responses']['NotFound']
+      406: components['responses']['NotAcceptable']
+      414: components['responses']['UriTooLong']
+      422: components['responses']['Invalid']
+      500: components['responses']['InternalError']
+      503: components['responses']['Unavailable']
+    }
+  }
+  listMissedCalls: {
+    parameters: {
+      query?: {
+        /** @description Page number, starting at 1. A page past the end is empty, however large its number is. */
+        page?: number
+        /** @description Items per page. */
+        per_page?: number
+        /** @description The id of the catch-up: only its calls. */
+        'filter[catch_up_id]'?: number
+      }
+      header?: never
+      path: {
+        /** @description The id of the incoming hook. */
+        hook_id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      /** @description Success */
+      200: {
+        headers: {
+          Link: components['headers']['Link']
+          'X-Total-Count': components['headers']['X-Total-Count']
+          [name: string]: unknown
+        }
+        content: {
+          'application/json': components['schemas']['MissedCall'][]
         }
       }
       400: components['responses']['Malformed']

@@ -53,6 +53,9 @@ const DEFAULTS: Config = {
   heartbeatSeconds: 20,
   pollMs: 5_000,
   settleSeconds: 45,
+  missedAfterSeconds: 120,
+  checksSeconds: 15,
+  reattachSeconds: 300,
   deliveryPollMs: 1_000,
   stopGraceMs: 10_000,
 }
@@ -293,6 +296,9 @@ const EXAMPLES: { [Key in keyof Config]: { valid: [string, Config[Key]][]; inval
   heartbeatSeconds: { valid: [['10', 10]], invalid: ['9', '61'] },
   pollMs: { valid: [['50', 50]], invalid: ['49', '60001'] },
   settleSeconds: { valid: [['1', 1]], invalid: ['0', '3601'] },
+  missedAfterSeconds: { valid: [['1', 1]], invalid: ['0', '3601'] },
+  checksSeconds: { valid: [['1', 1]], invalid: ['0', '601'] },
+  reattachSeconds: { valid: [['5', 5]], invalid: ['4', '86401'] },
   deliveryPollMs: { valid: [['50', 50]], invalid: ['49', '60001', 'soon'] },
   stopGraceMs: { valid: [['0', 0]], invalid: ['-1', '600001', '99999999999999999999'] },
 }

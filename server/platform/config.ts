@@ -264,6 +264,24 @@ export const settings = {
     45,
     [1, 3_600],
   ),
+  missedAfterSeconds: integer(
+    'GANTRY_MISSED_AFTER_SECONDS',
+    'How long a branch must be at another commit than the newest call for it until Gantry makes the call; connected hooks only',
+    120,
+    [1, 3_600],
+  ),
+  checksSeconds: integer(
+    'GANTRY_CHECKS_SECONDS',
+    'How often at most a repository host is asked for the checks of a commit',
+    15,
+    [1, 600],
+  ),
+  reattachSeconds: integer(
+    'GANTRY_REATTACH_SECONDS',
+    'How long a step on an SSH server runs on without a connection to Gantry before it is ended there',
+    300,
+    [5, 86_400],
+  ),
   deliveryPollMs: integer(
     'GANTRY_DELIVERY_POLL_MS',
     'Maximum wait for a delivery that is due',

@@ -36,10 +36,12 @@ export const REASONS = {
   WAITING_CONCURRENCY_PIPELINE: 'Waiting: pipeline busy',
   WAITING_CONCURRENCY_TARGET: 'Waiting: server busy',
   WAITING_WORKER: 'Waiting: no worker can take it',
+  WAITING_CHECKS: 'Waiting for checks',
   WAITING_APPROVAL: 'Waiting: approval',
   WAITING_FREEZE: 'Waiting: freeze',
   IN_PROGRESS: 'In progress',
   REVERTING: 'Reverting to the previous release',
+  RECONNECTING: 'Reconnecting to the server',
   COMPLETED: 'Completed',
   FAILED: 'Failed',
   FAILED_TIMEOUT: 'Step timed out',
@@ -48,13 +50,14 @@ export const REASONS = {
   FAILED_UNREACHABLE: 'Server unreachable',
   FAILED_SOURCE: 'Source not found',
   FAILED_UNHEALTHY: 'Health check failed',
+  FAILED_CHECKS: 'Checks failed',
   FAILED_REJECTED: 'Rejected',
   FAILED_EXPIRED: 'Approval expired',
   FAILED_REVERTED: 'Reverted to the previous release',
   FAILED_REVERT: 'Failed; revert failed',
   SKIPPED: 'Skipped',
   SKIPPED_UNCHANGED: 'Skipped: nothing relevant has changed',
-  SKIPPED_OUTDATED: 'Skipped: a newer run of the branch has started',
+  SKIPPED_OUTDATED: 'Skipped: the branch has a newer run or commit',
   SKIPPED_EXPIRED: 'Skipped: not approved in time',
 } as const
 
@@ -73,10 +76,15 @@ export type Gate = keyof typeof GATES
 export const GATE_EVENTS = ['gate_changed', 'approval_requested', 'approved', 'rejected'] as const
 export type GateEvent = (typeof GATE_EVENTS)[number]
 
+const GATE_OF: { readonly [Reason in ReasonCode]?: Gate } = {
+  WAITING_CHECKS: 'checks',
+  WAITING_APPROVAL: 'approval',
+  WAITING_FREEZE: 'freeze',
+}
+
 /** The gate that is closed for a run or a target with this reason. */
 export function gateOf(reason: ReasonCode): Gate | null {
-  if (reason === 'WAITING_APPROVAL') return 'approval'
-  return reason === 'WAITING_FREEZE' ? 'freeze' : null
+  return GATE_OF[reason] ?? null
 }
 
 /** The first one is that of ISO 8601. */

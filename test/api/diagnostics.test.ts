@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { sql } from 'kysely'
 import { temporaryFolder } from '#adapters/repositories/fixtures.ts'
+import { noteDetaching } from '#model/detached/finished-steps.ts'
 import { assertSameKey } from '#ops/commands/same-key.ts'
 import { administer } from '#test/support/database.ts'
 import { openTestApp } from '#test/support/harness.ts'
@@ -57,7 +58,7 @@ test('a healthy installation is reported as such, with its version and time', as
     checks.map(({ name }) => name),
     [
       ...['database', 'clock', 'workers', 'queue', 'environments', 'dead_letters', 'deliveries', 'hooks'],
-      ...['connections', 'tokens', 'servers', 'live_releases', 'backups'],
+      ...['connections', 'tokens', 'servers', 'detached_steps', 'live_releases', 'backups'],
       ...['home', 'disk', 'secret_key', 'local_steps', 'base_url', 'pages'],
     ],
   )
@@ -144,6 +145,28 @@ test('names of servers and hooks are shown only to those who may see them', asyn
   const seeing = await diagnose(member.token)
   assert.equal(seeing.servers!.message, '1 server was unreachable at the last run: web-1.')
   assert.match(seeing.hooks!.message, /: Chat\.$/)
+})
+
+test('servers on which steps end with their connection are reported, until they are removed', async () => {
+  const own = await createTestTree(db)
+  const [serverId] = own.serverIds
+  assert.equal((await diagnose()).detached_steps!.status, 'ok')
+  await noteDetaching(db, serverId!, 'It has no /proc.')
+  const blind = await diagnose()
+  assert.equal(blind.detached_steps!.status, 'warning')
+  assert.equal(blind.detached_steps!.message, 'On 1 server, steps end with their connection.')
+  const member = await createPerson(db, { admin: true })
+  await grantRole(db, member.id, 'viewer', { organizationId: own.organizationId })
+  const { detached_steps } = await diagnose(member.token)
+  assert.equal(detached_steps!.message, 'On 1 server, steps end with their connection: web-1.')
+  assert.match(detached_steps!.remedy!, /POST \/servers\/\{id\}\/check/)
+  const setRemoved = (deleted_at: string | null) =>
+    db.updateTable('servers').set({ deleted_at }).where('id', '=', serverId!).execute()
+  await setRemoved(new Date().toISOString())
+  assert.equal(await statusOf('detached_steps'), 'ok')
+  await setRemoved(null)
+  await noteDetaching(db, serverId!, null)
+  assert.equal(await statusOf('detached_steps'), 'ok')
 })
 
 test('hooks that fail are reported before they are switched off', async () => {

@@ -9,6 +9,8 @@ import { basename, dirname, join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
+import { sql } from 'kysely'
+import { openDatabase } from '#platform/database/connect.ts'
 import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { createRecorder, type ExampleCall, type Examples } from '#test/support/examples.ts'
@@ -369,8 +371,25 @@ async function recordConnection(environmentId: number): Promise<void> {
   const hook = { path: { hook_id: id } }
   await by('connectIncomingHook', { ...hook, body: { events: ['push'] } })
   await by('checkIncomingHookConnection', hook)
+  await missCalls(id)
+  await by('listCatchUps', hook)
+  await by('listMissedCalls', hook)
   await by('disconnectIncomingHook', hook)
   await prepare('removeApplication', { path: { id: applicationId }, query: { cascade: 'true' } })
+}
+
+/** As a worker stores what an outage cost. */
+async function missCalls(hookId: string): Promise<void> {
+  const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+  await sql`
+    with caught as (insert into catch_ups (hook_id) values (${hookId}) returning id, hook_id)
+    insert into missed_calls (catch_up_id, hook_id, delivery_id, event, ref, commit, missed_at, state, is_read)
+    select id, hook_id, gen_random_uuid()::text, 'push', 'refs/heads/main', encode(sha256('1'), 'hex')::varchar(40),
+      now() - missed.ago, missed.state, true
+    from caught, (values (interval '20 minutes', 'superseded'), (interval '5 minutes', 'redelivered')) as missed (ago, state)`.execute(
+    db,
+  )
+  await close()
 }
 
 /** A call to the incoming hook, as GitHub signs it. */

@@ -122,6 +122,51 @@ suite('the overview', () => {
     assert.deepEqual(stranger.needs_attention, { count: 0, items: [] })
   })
 
+  test('names incoming hooks that are not connected to their repository', async () => {
+    const tree = await createTestTree(db)
+    const connection = (hookId: string, state: string, ageMinutes: number) => ({
+      hook_id: hookId,
+      user_id: tree.owner.id,
+      credential_id: tree.credentialId,
+      provider: 'github',
+      api_url: 'https://api.github.com',
+      home_url: 'https://github.com',
+      repository: 'acme/shop',
+      webhook_id: null,
+      events: ['push'],
+      state,
+      problem: 'It was deleted there.',
+      state_since: ago(ageMinutes),
+    })
+    const states = [
+      ['connected', 60],
+      ['missing', 30],
+      ['connecting', 11],
+      ['connecting', 9],
+    ] as const
+    const ids: string[] = []
+    for (const [state, age] of states) {
+      const id = await createHook(db, tree, 'incoming', { name: `${state} ${age}` })
+      await db
+        .insertInto('hook_connections')
+        .values(connection(id, state, age))
+        .execute()
+      ids.push(id)
+    }
+    const { needs_attention } = await overviewOf(tree.owner)
+    assert.deepEqual(
+      needs_attention.items.map(({ kind, hook, detail }: Record<string, { id: string }>) => [
+        kind,
+        hook!.id,
+        detail,
+      ]),
+      [
+        ['connection_lost', ids[2], 'It was deleted there.'],
+        ['connection_lost', ids[1], 'It was deleted there.'],
+      ],
+    )
+  })
+
   test('shows the latest deployments, with what came of them', async () => {
     const tree = await createTestTree(db)
     const { applicationId, serverIds } = tree

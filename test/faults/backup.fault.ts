@@ -255,11 +255,10 @@ async function fillHome(t: TestContext, home: string): Promise<{ url: string }> 
   const hookId = await createHook(db, tree, 'outgoing')
   await createHookRequest(db, hookId, 'outgoing', { action_id: actionId, request_body: EVERY_BYTE })
   await withClient(settings, async (client) => {
-    for (const { name } of await listTables(client)) {
-      const isEmpty = async () => (await client.query(`select from ${name} limit 1`)).rowCount === 0
-      if ((await isEmpty()) && name in ROWS) await client.query(ROWS[name]!)
-      assert.equal(await isEmpty(), false, `${name} has no row to bring back: add one to this test`)
-    }
+    const isEmpty = async (name: string) => (await client.query(`select from ${name} limit 1`)).rowCount === 0
+    for (const [name, insert] of Object.entries(ROWS)) if (await isEmpty(name)) await client.query(insert)
+    for (const { name } of await listTables(client))
+      assert.equal(await isEmpty(name), false, `${name} has no row to bring back: add one to this test`)
   })
   await db.destroy()
   assert.equal(await gantry.stop(), 0)
@@ -268,6 +267,15 @@ async function fillHome(t: TestContext, home: string): Promise<{ url: string }> 
 
 /** A row for each table that the use above leaves empty. */
 const ROWS: Record<string, string> = {
+  detached_steps: `insert into detached_steps (token, target_id, step_order, server_id, attempt, state_path, ended_at)
+    select 'token', id, 1, server_id, 1, '/home/deploy/.gantry/token', now() from targets limit 1`,
+  attached_servers: `insert into attached_servers (server_id, reason) select id, 'It has no /proc.' from servers limit 1`,
+  checks_terms: `insert into checks_terms (pipeline_id, terms, since, until)
+    select id, '{"names": null}', '2026-01-01', '2026-01-02' from pipelines limit 1`,
+  commit_checks: `insert into commit_checks (credential_id, provider, api_url, repository, commit)
+    values (1, 'github', 'https://api.github.com', 'acme/shop', 'abc')`,
+  check_requests: `insert into check_requests (action_id, environment_id, pipeline_id)
+    select id, environment_id, pipeline_id from actions limit 1`,
   run_days: `insert into run_days select id, '2026-01-01', 'completed', 1, 1 from environments limit 1`,
   roles: `insert into roles (organization_id, name, permissions) select id, 'Releaser', '{action:view}' from organizations limit 1`,
   password_resets: `insert into password_resets (user_id, hash, expires_at)
@@ -302,6 +310,11 @@ const ROWS: Record<string, string> = {
   polled_refs: `insert into polled_refs (hook_id, branch, tip) select hook_id, 'main', repeat('a', 40) from hook_polls limit 1`,
   hook_connections: `insert into hook_connections (hook_id, user_id, credential_id, provider, api_url, home_url, repository, events)
     select id, 1, 1, 'github', 'https://api.github.com', 'https://github.com', 'acme/shop', '{push}' from hooks limit 1`,
+  called_branches: `insert into called_branches (hook_id, branch, call_id, commit)
+    select hook_id, 'main', gen_random_uuid(), repeat('a', 40) from hook_connections limit 1`,
+  catch_ups: 'insert into catch_ups (hook_id) select id from hooks limit 1',
+  missed_calls: `insert into missed_calls (catch_up_id, hook_id, delivery_id, missed_at, state)
+    select id, hook_id, 'one', now(), 'waiting' from catch_ups limit 1`,
   webhook_removals: `insert into webhook_removals (hook_id, user_id, credential_id, provider, api_url, home_url, repository)
     select id, 1, 1, 'github', 'https://api.github.com', 'https://github.com', 'acme/shop' from hooks limit 1`,
   captured_values: `insert into captured_values (id, action_id, hook_id, values, origin, is_recreated)
@@ -310,15 +323,17 @@ const ROWS: Record<string, string> = {
     select o.id, 'Holidays', 'Closed', '2099-12-24', u.id from organizations o, users u limit 1`,
   approval_terms: `insert into approval_terms (environment_id, terms, since, until)
     select id, '{"required": 1}', '2020-01-01', '2020-01-02' from environments limit 1`,
-  approval_requests: `insert into approval_requests (action_id, environment_id, subject, author_emails)
-    select id, environment_id, 'x', '{a@example.com}' from actions order by id limit 1`,
+  approval_requests: `insert into approval_requests (action_id, environment_id, pipeline_id, subject, author_emails)
+    select id, environment_id, pipeline_id, 'x', '{a@example.com}' from actions order by id limit 1`,
   approvals: `insert into approvals (action_id, user_id, decision, subject)
     select (select min(id) from actions), id, 'approved', 'x' from users limit 1`,
   started_settings: `insert into started_settings (pipeline_id, action_id, stamp)
     select pipeline_id, id, 'x' from actions order by id limit 1`,
   frozen_environments: 'insert into frozen_environments select id, now(), true from environments limit 1',
-  gate_overrides: `insert into gate_overrides (action_id, gate, reason, freeze_ids, user_id)
-    select (select min(id) from actions), 'freeze', 'Hotfix', '{1,2}', id from users limit 1`,
+  gate_overrides: `insert into gate_overrides (action_id, gate, reason, freeze_ids, freeze_starts, user_id)
+    select (select min(id) from actions), 'freeze', 'Hotfix', '{1,2}', '{2026-01-01,2026-01-02}', id from users limit 1`,
+  superseded_pipelines: `insert into superseded_pipelines (pipeline_id, environment_id, newest)
+    select pipeline_id, environment_id, id from actions order by id limit 1`,
   hook_health: 'insert into hook_health (hook_id) select id from hooks limit 1',
   audit_entries: `insert into audit_entries (organization_id, verb, subject_type, subject_id, subject_name, after)
     select id, 'create', 'hook', '1', 'Hook', '{"a":  1}' from organizations limit 1`,

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { liveFile } from '#test/support/releases.ts'
 import { until } from '#test/support/until.ts'
-import { type KillStage, MAX_MS, type Points, REASSIGNED, REPEATABLE, waitAt } from './kill-stage.ts'
+import { type KillStage, MAX_MS, type Points, REPEATABLE, waitAt } from './kill-stage.ts'
 
 export function pointsOfRuns(stage: KillStage): Points {
-  const { run, show, completed, endedWith, logOf, makeCustom, makeGate, makeShop, countRuns } = stage
+  const { run, show, completed, endedWith, makeCustom, makeGate, makeShop, countRuns } = stage
 
   return {
     'before the job of the run is taken': async () => {
@@ -90,37 +90,6 @@ export function pointsOfRuns(stage: KillStage): Points {
         },
         async check() {
           await endedWith('FAILED_CANCELLED', id)
-          assert.deepEqual([await gate.entered(), await gate.left()], [1, 0])
-        },
-      }
-    },
-
-    'over SSH, in a step that may be repeated': async () => {
-      const gate = makeGate('ssh-repeatable')
-      const server = await stage.newSshServer(stage.sshd, 0)
-      const { pipelineId } = await makeCustom([waitAt(gate, REPEATABLE)], { server })
-      const id = await run(pipelineId)
-      await gate.reached()
-      return {
-        release: gate.open,
-        async check() {
-          await completed(id)
-          assert.match(await logOf(id, 'wait'), REASSIGNED)
-          assert.deepEqual([await gate.entered(), await gate.left()], [2, 1])
-        },
-      }
-    },
-
-    'over SSH, in a step that may not be repeated': async () => {
-      const gate = makeGate('ssh-unrepeatable')
-      const server = await stage.newSshServer(stage.sshd, 1)
-      const { pipelineId } = await makeCustom([waitAt(gate)], { server })
-      const id = await run(pipelineId)
-      await gate.reached()
-      return {
-        release: gate.open,
-        async check() {
-          await endedWith('FAILED_WORKER_LOST', id)
           assert.deepEqual([await gate.entered(), await gate.left()], [1, 0])
         },
       }

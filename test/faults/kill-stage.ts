@@ -11,7 +11,6 @@ import { temporaryHome } from '#test/support/process.ts'
 import { processesAt } from '#test/support/processes-at.ts'
 import { makeRepository } from '#test/support/repository.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
-import { startSshd } from '#test/support/sshd.ts'
 import { until } from '#test/support/until.ts'
 
 export const MAX_MS = 60_000
@@ -40,7 +39,6 @@ export async function openKillStage(t: Parameters<typeof later>[0]) {
     environment: { GANTRY_HEARTBEAT_SECONDS: '10', GANTRY_POLL_MS: '1000' },
   })
   const { show, notes } = world
-  const sshd = await startSshd(t)
   const slowGit = await installSlowGit(await temporaryHome(t))
   const startWorker = () => world.start('worker', { PATH: slowGit.path })
 
@@ -113,7 +111,6 @@ export async function openKillStage(t: Parameters<typeof later>[0]) {
 
   return {
     ...world,
-    sshd,
     slowGit,
     startWorker,
     worker: await startWorker(),

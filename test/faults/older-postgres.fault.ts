@@ -30,9 +30,12 @@ for (const major of ['15', '16', '17'])
     }
     const batches = await run(process.execPath, ['scripts/test-batches.mjs', ...REPRESENTATIVE], options)
     const args = ['--test', '--test-concurrency=3', '--test-reporter=spec']
-    const setup = '--test-global-setup=./test/support/global-setup.ts'
+    const setup = [
+      '--import=./test/support/test-context.ts',
+      '--test-global-setup=./test/support/global-setup.ts',
+    ]
     const files = batches.stdout.trim().split('\n')
-    const { stdout } = await run(process.execPath, [...args, setup, ...files], options).catch(
+    const { stdout } = await run(process.execPath, [...args, ...setup, ...files], options).catch(
       ({ stdout, stderr }: Record<string, string>) => assert.fail(`${stdout}${stderr}`.slice(-20_000)),
     )
     assert.match(stdout, /ℹ pass [1-9]\d{2,}\n/)

@@ -7,6 +7,7 @@ import { createTestDatabase, testServer } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import { call } from '#test/support/process.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
+import { startSshd } from '#test/support/sshd.ts'
 import { assertRanOnce, assertStartedOnce, notingSteps, startCalls } from '#test/support/steady-calls.ts'
 import { provideBefore } from './release-before.ts'
 
@@ -56,6 +57,19 @@ test('processes of 0.1.0 work beside ours, also while we migrate, and every call
       const { status, body } = await call(api, 'GET', path, { token: world.owner.token })
       assert.equal(status, 200, `${path}: ${JSON.stringify(body)}`)
     }
+
+  // Of two workers, one could not continue what the other has detached.
+  const sshd = await startSshd(t)
+  const remote = await world.makeCustom([{ name: 'remote', command: 'echo here' }], {
+    server: { ...(await world.newSshServer(sshd, 0)), max_parallel_actions: 0 },
+    pipeline: { max_parallel_actions: 0 },
+  })
+  const remoteIds = await Promise.all(Array.from({ length: 8 }, () => world.run(remote.pipelineId)))
+  for (const id of remoteIds) await world.completed(id)
+  const logs = await Promise.all(remoteIds.map((id) => world.logOf(id, 'remote')))
+  for (const log of logs)
+    assert.match(log, /^(This step would not survive a lost connection\. A worker of an older .*\n)?here\n$/)
+  assert.deepEqual(await db.selectFrom('detached_steps').selectAll().execute(), [])
 
   for (const old of [oldApi, oldWorker]) assert.equal(await old.stop(), 0)
   await assert.rejects(world.start('api', {}, program), /corrupted migrations/)

@@ -190,7 +190,7 @@ suite('when the database is away', () => {
     // Not the log of the app, which flushes on its own timer.
     const rejections = createRejectionLog(own.db)
     const refused = { outcome: 'rejected_signature', response_status_code: 403 }
-    const problem = { signature_problem: 'mismatch' as const, body_bytes: 2 }
+    const problem = { signature_problem: 'mismatch' as const, delivery_id: null, body_bytes: 2 }
     const call = { ...refused, ...problem, ip_address: '192.0.2.1', url: 'x:' }
     const record = () => rejections.record(hook.id, { ...call, id: randomUUIDv7() })
     await Promise.all(Array.from({ length: 30 }, record))

@@ -149,23 +149,38 @@ suite('a hook that polls its repository', () => {
     assert.equal(new Set(calls.map((call: { action_id: number }) => call.action_id)).size, 4)
   })
 
-  test('makes no call for deleted branches, and none for the first look at new ones', async (t) => {
+  test('makes no call for deleted branches, and one for a branch that appears after the first poll', async (t) => {
     const { repository, first } = await openRepository(t)
     const { body: hook } = await create({ poll: { refs: ['main', 'next'] }, variables })
     await poll(hook.id)
     await repository.branch('next', first)
     await poll(hook.id)
+    const [appeared] = await callsOf(hook.id)
+    const { body: shown } = await request('GET', `/hook-requests/${appeared.id}`, { token })
+    const payload = JSON.parse(shown.request_body)
+    assert.deepEqual([payload.ref, payload.before, payload.after], ['refs/heads/next', '0'.repeat(40), first])
     await repository.removeBranch('next')
     const polled = await poll(hook.id)
     assert.deepEqual(
       polled.branches.map(({ name }: { name: string }) => name),
       ['main', 'next'],
     )
-    assert.equal((await callsOf(hook.id)).length, 0)
+    assert.equal((await callsOf(hook.id)).length, 1)
     const second = await repository.commit({ 'a.txt': '2' })
     await repository.branch('next', second)
     await poll(hook.id)
-    assert.equal((await callsOf(hook.id)).length, 2)
+    assert.equal((await callsOf(hook.id)).length, 3)
+  })
+
+  test('makes no call for a branch that it is told to poll later', async (t) => {
+    const { repository, first } = await openRepository(t)
+    const { body: hook } = await create({ poll: { refs: ['main'] }, variables })
+    await poll(hook.id)
+    await repository.branch('next', first)
+    const settings = { poll: { refs: ['main', 'next'] }, variables }
+    await request('PUT', `/hooks/incoming/${hook.id}`, { token, body: { settings } })
+    await poll(hook.id)
+    assert.equal((await callsOf(hook.id)).length, 0)
   })
 
   test('starts over, without a call, when the application gets another repository', async (t) => {
@@ -270,6 +285,7 @@ suite('polling is refused', () => {
       body: { ...body, connect: false },
     })
     const connect = await request('POST', `/hooks/incoming/${hook.id}/connection`, { token })
-    assert.equal(connect.status, 409)
+    assert.equal(connect.status, 422)
+    assert.match(connect.body.errors['settings.poll'][0], /Remove it before/)
   })
 })

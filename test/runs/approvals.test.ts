@@ -219,15 +219,19 @@ suite('a run that needs approval', () => {
 })
 
 suite('a run that a hook started', () => {
-  test('is stored at the gate, with one job', async () => {
-    const { at } = await openTree()
+  test('is stored at the gate, with the request that a worker claims, and nothing to schedule', async () => {
+    const { at, admin } = await openTree()
     const hook = await makeHook({}, at)
     const id = assertStarted(await call(hook))
     assert.equal(await stateOf(id), ASKED)
-    assert.equal(await jobsFor(id), 1)
-    await schedule([id])
+    const request = (await requestOf(id)) as { xmin: string; due_at: string | null }
+    assert.notEqual(request.due_at, null)
+    const { rows } = await sql<{ xmin: string }>`select xmin::text from actions where id = ${id}`.execute(db)
+    assert.equal(request.xmin, rows[0]!.xmin, 'in one transaction')
+    assert.equal(await jobsFor(id), 0)
     await prepare()
-    assert.equal(await stateOf(id), ASKED)
+    assert.equal((await approve(id, admin)).status, 200)
+    assert.equal(await stateOf(id), QUEUED)
   })
 
   test('is not approved by who wrote or committed what it ships', async () => {

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
+import { makeDuePasses } from '#engine/gates/release-loop.ts'
+import { cancelAction } from '#engine/scheduling/cancel.ts'
 import { assertStarted, withVariables } from '#test/support/calls.ts'
+import { copyRuns } from '#test/support/copy-runs.ts'
 import { BUSY, HELD, NOW, openFreezes, QUEUED, soon } from '#test/support/freezes.ts'
 import { refused, started } from '#test/support/runs.ts'
 import { createTestTree, type TestTree } from '#test/support/world.ts'
@@ -15,6 +18,8 @@ const {
   run,
   rowOf,
   schedule,
+  enqueueTargets,
+  onError,
   release,
   stateOf,
   freezeAt,
@@ -101,6 +106,43 @@ suite('a freeze', () => {
   })
 })
 
+/** One pass of the loop that releases, as if its process had ended after that. */
+async function releaseOnce(): Promise<void> {
+  const stopping = new AbortController()
+  const onMoves = () => stopping.abort()
+  await makeDuePasses({ db, enqueueTargets, onMoves, onError }, stopping.signal)
+}
+
+test('every environment starts its first run before another one has released all of its own', async () => {
+  const held: { at: TestTree; id: number; freezeId: number }[] = []
+  for (let n = 0; n < 4; n++) {
+    const at = await createTestTree(db)
+    await limit(at, 1)
+    const freeze = await started(freezeAt(at))
+    held.push({ at, id: await start(at), freezeId: freeze.id })
+  }
+  const [large] = held
+  const copies = await copyRuns(db, large!.id, 5_000)
+  for (const { at, freezeId } of held) await remove(at, freezeId)
+  await release()
+  assert.deepEqual(
+    await Promise.all(held.map(({ id }) => stateOf(id))),
+    held.map(() => QUEUED),
+  )
+  const last = await firstEvent(copies.at(-1)!, 'WAITING_CONCURRENCY_PIPELINE')
+  for (const { id } of held) assert.ok((await firstEvent(id, 'QUEUED')) < last)
+})
+
+/** The id of the event with which the run got this reason, after it had waited. */
+async function firstEvent(actionId: number, reason: string): Promise<number> {
+  const { rows } = await sql<{ id: number }>`
+    select min(id) as id from events
+    where action_id = ${actionId} and status_reason_code = ${reason} and previous_status = 'waiting'`.execute(
+    db,
+  )
+  return rows[0]!.id
+}
+
 suite('what continues when a freeze is over', () => {
   async function held(at: TestTree, body: object, calls: string[]) {
     const hook = await makeHook(withVariables({ name: 'branch' }), at)
@@ -113,7 +155,7 @@ suite('what continues when a freeze is over', () => {
     await limit(at, 0)
     await limitServers(at, 0)
     await schedule(ids)
-    return { freeze, ids }
+    return { freeze, ids, hook }
   }
 
   test('latest: of each branch the newest run of a hook; runs by people all continue', async () => {
@@ -140,6 +182,40 @@ suite('what continues when a freeze is over', () => {
     assert.equal(await stateOf(byHand), QUEUED)
     await release()
     assert.ok(await isForgotten(at))
+  })
+
+  test('latest, of thousands: the newest starts first, and no older one instead, even if it is canceled', async () => {
+    const at = await createTestTree(db)
+    const { freeze, ids, hook } = await held(at, { when_over: 'latest' }, ['main', 'next'])
+    const copies = await copyRuns(db, ids[0]!, 2_999)
+    const newest = assertStarted(await call(hook, { branch: 'main' }))
+    await schedule([newest])
+    await remove(at, freeze.id)
+    await releaseOnce()
+    assert.deepEqual(await Promise.all([ids[1]!, newest, copies.at(-1)!].map(stateOf)), [
+      QUEUED,
+      QUEUED,
+      HELD,
+    ])
+    await cancelAction({ db, enqueueTargets }, newest, at.owner)
+    await release()
+    const { rows } = await sql<{ reason: string; n: number }>`
+      select status_reason_code as reason, count(*) as n from actions
+      where pipeline_id = ${at.pipelineId} and branch = 'main' group by 1 order by 1`.execute(db)
+    assert.deepEqual(rows, [
+      { reason: 'FAILED_CANCELLED', n: 1 },
+      { reason: 'SKIPPED_OUTDATED', n: 3_000 },
+    ])
+    assert.ok(await isForgotten(at))
+  })
+
+  test('latest: a run that was canceled while it was held outdates none', async () => {
+    const at = await createTestTree(db)
+    const { freeze, ids } = await held(at, { when_over: 'latest' }, ['main', 'main'])
+    await cancelAction({ db, enqueueTargets }, ids[1]!, at.owner)
+    await remove(at, freeze.id)
+    await release()
+    assert.equal(await stateOf(ids[0]!), QUEUED)
   })
 
   test('all: every one', async () => {

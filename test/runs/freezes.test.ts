@@ -6,11 +6,15 @@ import { cancelAction } from '#engine/scheduling/cancel.ts'
 import { sweepSlots } from '#engine/scheduling/jobs.ts'
 import { scheduleEnvironment } from '#engine/scheduling/schedule-new.ts'
 import { lockScheduling } from '#model/actions/lock-scheduling.ts'
+import { openBeginTarget } from '#test/support/begin-target.ts'
 import { HELD, openFreezes, QUEUED } from '#test/support/freezes.ts'
+import { later } from '#test/support/later.ts'
 import { started } from '#test/support/runs.ts'
 import { addEnvironment, createTestTree } from '#test/support/world.ts'
 
-const world = await openFreezes({ after })
+const file = { after }
+const world = await openFreezes({ after: (end: () => Promise<void>) => later(file, end) })
+const begin = await openBeginTarget(file, world)
 const {
   db,
   run,
@@ -108,6 +112,20 @@ suite('a freeze', () => {
         ['queued', null],
         ['queued', null],
       ],
+    )
+  })
+
+  test('that is over before all servers of a run have seen it keeps none of them waiting', async () => {
+    const at = await createTestTree(db)
+    const id = await start(at)
+    const [first, second] = await targetsOf(id)
+    const { id: freezeId } = await started(freezeAt(at))
+    assert.equal(await begin(first!.id), false)
+    await remove(at, freezeId)
+    assert.equal(await begin(second!.id), true)
+    assert.deepEqual(
+      (await targetsOf(id)).map(({ status }) => status),
+      ['queued', 'in-progress'],
     )
   })
 

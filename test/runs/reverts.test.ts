@@ -38,7 +38,7 @@ const lifecycle = await openTargetLifecycle(common)
 function makeJob() {
   const signal = new AbortController().signal
   const owned = { hold: async () => {}, held: sql`select 1` }
-  const job = { jobId: randomUUID(), attempt: 1, signal, isDraining: () => false, ...owned }
+  const job = { jobId: randomUUID(), attempt: 1, signal, isDraining: () => false, handOver: signal, ...owned }
   const ended = { isCompleted: false }
   const complete = async () => {
     ended.isCompleted = true

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
-import { expireDue, prepareDue } from '#engine/gates/approval-loop.ts'
+import { prepareDue } from '#engine/gates/approval-loop.ts'
+import { expireDue } from '#engine/gates/expire-approvals.ts'
+import { makeDuePasses } from '#engine/gates/release-loop.ts'
 import type { TargetJob } from '#engine/scheduling/assign-slots.ts'
 import { createScheduler, scheduleEnvironment } from '#engine/scheduling/schedule-new.ts'
 import type { Transaction } from '#platform/database/connect.ts'
@@ -43,6 +45,7 @@ export async function openApprovals(t: { after(fn: () => Promise<void>): void })
   const loop = { db, box, repositories, enqueueTargets, onError }
   const prepare = () => prepareDue(loop, new AbortController().signal)
   const expire = () => expireDue(loop)
+  const release = () => makeDuePasses(loop)
   const pass = (at: TestTree) =>
     scheduleEnvironment(db, at.environmentId, { pipelineIds: [at.pipelineId] }, enqueueTargets)
 
@@ -120,9 +123,12 @@ export async function openApprovals(t: { after(fn: () => Promise<void>): void })
     ...runs,
     box,
     repositories,
+    mirrors: folder,
+    loop,
     schedule,
     prepare,
     expire,
+    release,
     pass,
     setApproval,
     openTree,

@@ -1,49 +1,69 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { globSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 
-function batchesOf(t: TestContext, ...patterns: string[]): string[] {
+function batchesOf(t: TestContext, ...patterns: string[]): { runners: string[]; queue: string } {
   const { stdout, status } = spawnSync(process.execPath, ['scripts/test-batches.mjs', ...patterns], {
     encoding: 'utf8',
   })
   assert.equal(status, 0)
-  const batches = stdout.trim().split('\n')
-  t.after(() => rm(dirname(batches[0]!), { recursive: true, force: true }))
-  return batches
+  const runners = stdout.trim().split('\n')
+  const folder = dirname(runners[0]!)
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  return { runners, queue: join(folder, 'queue') }
 }
 
-test('every test file is in exactly one batch', async (t) => {
+test('every test file is in the queue once, the longest first', async (t) => {
   const patterns = [
     'server/**/*.test.ts',
     'test/{api,runs,support}/**/*.test.ts',
     'test/cli/main-path.test.ts',
   ]
-  const sources = await Promise.all(batchesOf(t, ...patterns).map((path) => readFile(path, 'utf8')))
-  const files = sources.flatMap((source) => JSON.parse(/\[.*\]/.exec(source)![0]) as string[])
-  assert.deepEqual(files.sort(), globSync(patterns).sort())
-  assert.ok(sources.length < files.length / 4)
+  const { queue } = batchesOf(t, ...patterns)
+  const entries = (await readdir(queue)).sort()
+  const files = await Promise.all(entries.map((entry) => readFile(join(queue, entry), 'utf8')))
+  assert.deepEqual(files.toSorted(), globSync(patterns).sort())
+  assert.deepEqual(
+    files
+      .map((file) => file.split('/').slice(0, 2).join('/'))
+      .filter((folder, at, all) => folder !== all[at - 1])
+      .slice(0, 3),
+    ['test/cli', 'test/runs', 'test/api'],
+  )
+})
+
+test('the processes share the files of a queue, and leave nothing behind', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-batch-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const names = Array.from({ length: 20 }, (_, index) => `${index}.mjs`)
+  for (const name of names)
+    await writeFile(join(folder, name), "import { test } from 'node:test'\ntest('passes', () => {})\n")
+  const { runners, queue } = batchesOf(t, join(folder, '*.mjs'))
+  const outputs = await Promise.all(runners.map((runner) => outputOf(runner)))
+  const ran = outputs.flatMap(({ stdout }) => [...stdout.matchAll(/^ok \d+ - .*\/(\d+\.mjs) ran/gm)])
+  assert.deepEqual(ran.map(([, name]) => name).sort(), names.sort())
+  await assert.rejects(access(dirname(queue)), { code: 'ENOENT' })
 })
 
 test('a file that cannot be loaded or leaves traces fails; what each opened is closed before the next', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'gantry-batch-'))
   t.after(() => rm(folder, { recursive: true }))
-  const write = (name: string, lines: string) =>
-    writeFile(join(folder, `${name}.mjs`), `import { after, test } from 'node:test'\n${lines}`)
+  const write = (name: string, lines: string) => {
+    const source = `import { after, test } from 'node:test'\n${lines}`
+    // Of equal size, they run in the order of their names.
+    return writeFile(join(folder, `${name}.mjs`), source.padEnd(200))
+  }
   await write('a', "after(() => console.log('a is closed'))\ntest('in a', () => {})")
   await write('b', "console.log('b begins')\nthrow new Error('b cannot be loaded')")
   await write('c', "test('in c', () => { process.env.TRACE = 'of c' })")
   await write('d', "test('in d', () => { throw new Error('d fails') })")
-  const [batch, ...more] = batchesOf(t, join(folder, '*.mjs'))
-  assert.deepEqual(more, [])
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const { stdout, status } = spawnSync(process.execPath, ['--test-reporter=tap', batch!], {
-    encoding: 'utf8',
-    env,
-  })
+  const { stdout, status } = await outputOf(batchesOf(t, join(folder, '*.mjs')).runners[0]!)
   assert.equal(status, 1)
   assert.deepEqual(stdout.match(/^\w (is closed|begins)$/gm), ['a is closed', 'b begins'])
   const results = stdout.replaceAll(`${folder}/`, '').match(/^(not ok|ok) \d+ - \S+ \S+/gm)
@@ -57,3 +77,14 @@ test('a file that cannot be loaded or leaves traces fails; what each opened is c
     'ok 7 - d.mjs ran',
   ])
 })
+
+/** What one process prints of the files that it takes. */
+async function outputOf(runner: string): Promise<{ stdout: string; status: number | null }> {
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env
+  const child = spawn(process.execPath, ['--test-reporter=tap', runner], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [stdout] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return { stdout, status: child.exitCode }
+}

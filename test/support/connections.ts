@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
 import { createHttpClient } from '#adapters/http-client/client.ts'
+import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { startConnecting } from '#engine/connecting/connecting.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
@@ -67,13 +68,20 @@ export async function moveTo(
   await sql`update tree_version set version = version + 1`.execute(db)
 }
 
-export async function openConnections(t: Closer, more: { baseUrl?: () => string } = {}) {
+export async function openConnections(
+  t: Closer,
+  { missedAfterMs = 0, ...more }: { baseUrl?: () => string; missedAfterMs?: number } = {},
+) {
   const guard = createAddressGuard({ allowTargets: ['127.0.0.0/8', '::1'], baseUrl: () => TEST_BASE_URL })
   const api = await openTestApp({ after: (end: () => Promise<void>) => later(t, end) }, { guard, ...more })
   const { db, box, request } = api
   const tree = await createTestTree(db)
   const http = createHttpClient({ guard, userAgent: 'Gantry/test' })
   later(t, () => http.close())
+  const repositories = createRepositories({
+    folder: '/nonexistent/mirrors',
+    allowRemote: (remote) => guard.check(remote.host!),
+  })
 
   /** A worker of this process. */
   function startWorker() {
@@ -81,8 +89,10 @@ export async function openConnections(t: Closer, more: { baseUrl?: () => string 
       db,
       box,
       http,
+      readTips: (applicationId, asked) => repositories.readTips(applicationId, { ...asked, http }),
       baseUrl: more.baseUrl ?? (() => TEST_BASE_URL),
       pollMs: 20,
+      missedAfterMs,
       onError: (error) => assert.fail(error),
     })
     later(t, () => worker.stop())
@@ -140,5 +150,15 @@ export async function openConnections(t: Closer, more: { baseUrl?: () => string 
     return answer.status
   }
 
-  return { ...api, tree, startWorker, createHook, read, ask, done, removed, pass, deliver }
+  /** A host with the repository of the application, whose calls reach the app. */
+  async function openHost(t: Closer, provider: 'github'): Promise<Github>
+  async function openHost(t: Closer, provider: Provider): Promise<Github | Gitlab | Gitea>
+  async function openHost(t: Closer, provider: Provider) {
+    const host = await startHost(t, provider)
+    await moveTo(api, tree, provider, host.url)
+    host.hooks.deliverTo(deliver)
+    return host
+  }
+
+  return { ...api, tree, startWorker, createHook, openHost, read, ask, done, removed, pass, deliver }
 }

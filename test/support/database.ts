@@ -50,6 +50,17 @@ export function urlOf({ host, port = 5432, user, database }: ConnectionSettings)
   return `postgres:///${database}?${new URLSearchParams({ host: host!, port: String(port), user: user! })}`
 }
 
+/** One statement in the database of a process: time that passes, for example. */
+export async function changeDatabase(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
 export async function administer(statement: string): Promise<void> {
   const client = new pg.Client({ ...testServer(), database: 'postgres' })
   await client.connect()

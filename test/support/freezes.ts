@@ -1,7 +1,7 @@
 // Shared by tests of freezes: what makes them, what they hold, and what workers do, pass by pass.
 import assert from 'node:assert/strict'
 import { sql } from 'kysely'
-import { releaseThawed } from '#engine/gates/release-loop.ts'
+import { makeDuePasses } from '#engine/gates/release-loop.ts'
 import type { TargetJob } from '#engine/scheduling/assign-slots.ts'
 import { createScheduler } from '#engine/scheduling/schedule-new.ts'
 import type { Transaction } from '#platform/database/connect.ts'
@@ -28,7 +28,7 @@ export async function openFreezes(t: { after(fn: () => Promise<void>): void }) {
   }
   const schedule = createScheduler(db, enqueueTargets)
   const onError = (error: Error) => assert.fail(error)
-  const release = () => releaseThawed({ db, enqueueTargets, onError })
+  const release = () => makeDuePasses({ db, enqueueTargets, onError })
 
   const freezeAt = (at: TestTree, body: object = NOW, by: By = {}) =>
     api.request('POST', `/environments/${at.environmentId}/freezes`, { token: at.owner.token, body, ...by })

@@ -121,7 +121,6 @@ export async function openTestApp(
       ...more.health,
     },
   })
-  await app.ready()
   t.after(async () => {
     await app.close()
     await servers.close()
@@ -132,6 +131,7 @@ export async function openTestApp(
     await database.close()
     await drop()
   })
+  await app.ready()
   sharedCheck ??= createAnswerCheck(app)
   const check = sharedCheck
 

@@ -33,6 +33,7 @@ export const IDLE: InstallationState = {
   connections: [],
   workers: { online: 1, draining: 0 },
   targetsWithoutWorker: 0,
+  targetsReconnecting: 0,
   serversLiveUnknown: 0,
   gates: [],
   retention: { runs: 0, logs: 0, requests: 0, bodies: 0, finished_at: null },

@@ -32,6 +32,10 @@ export type Sshd = {
   dropConnections(): void
   /** Connections stay open, and nothing answers on them any longer. New ones work. */
   freezeConnections(): void
+  thawConnections(): void
+  /** Like `freezeConnections`, and new connections are answered as little. Until `thaw`. */
+  freeze(): void
+  thaw(): void
   /** Stops everything that its connections have started, until `wake`, which resolves when all of it has ended. */
   freezeCommands(): { wake(): Promise<void> }
 }
@@ -83,8 +87,12 @@ export async function startSshd(
     return spawn(PROGRAM, ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'] })
   }
   let server = await startOnFreePort(launch)
+  const signalAll = (signal: NodeJS.Signals) => {
+    for (const pid of descendants(server.process.pid!)) if (isSshd(pid)) kill(pid, signal)
+  }
   const stop = async () => {
     const family = descendants(server.process.pid!)
+    server.process.kill('SIGCONT')
     server.process.kill('SIGTERM')
     await server.ended
     for (const pid of family) kill(pid)
@@ -103,10 +111,21 @@ export async function startSshd(
       server = await startOnFreePort(launch, port)
     },
     dropConnections() {
-      for (const pid of descendants(server.process.pid!)) if (isSshd(pid)) kill(pid)
+      signalAll('SIGKILL')
     },
     freezeConnections() {
-      for (const pid of descendants(server.process.pid!)) if (isSshd(pid)) kill(pid, 'SIGSTOP')
+      signalAll('SIGSTOP')
+    },
+    thawConnections() {
+      signalAll('SIGCONT')
+    },
+    freeze() {
+      server.process.kill('SIGSTOP')
+      signalAll('SIGSTOP')
+    },
+    thaw() {
+      signalAll('SIGCONT')
+      server.process.kill('SIGCONT')
     },
     freezeCommands() {
       const frozen = descendants(server.process.pid!).filter((pid) => !isSshd(pid))

@@ -10,7 +10,7 @@ export async function insertWorker(
   const id = randomUUID()
   await db
     .insertInto('workers')
-    .values({ id, name, version: '0.0.0-test', capacity: 32, running_targets: 0, ...more })
+    .values({ id, name, version: '0.0.0-test', capacity: 32, running_targets: 0, reattaches: true, ...more })
     .execute()
   return id
 }

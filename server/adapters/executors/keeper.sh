@@ -4,7 +4,8 @@
 [ $$ = 1 ] || exit
 exec 6<&- 7<&-
 # What commands can leave behind in memory is in the sandbox alone, and can be seen: a sandbox in which something is left is
-# not reused.
+# not reused. Message queues exist without a /dev/mqueue, too: descriptor 8 lists them, on a mount that /dev/shm covers.
+[ ! -d /dev/shm ] || { mount -t mqueue gantry /dev/shm 2>/dev/null && exec 8</dev/shm; }
 [ ! -d /dev/shm ] || mount -t tmpfs -o mode=1777,nosuid,nodev gantry /dev/shm || exit
 [ ! -d /dev/pts ] || mount -t devpts -o newinstance,ptmxmode=0666,mode=620 gantry /dev/pts || exit
 [ ! -d /dev/mqueue ] || mount -t mqueue gantry /dev/mqueue || exit
@@ -27,8 +28,8 @@ trap end USR2
 is_spoiled() {
   while kill -KILL -1; do read -r -t 0.01; (($? > 128)) || return 0; done
   for file in /proc/sysvipc/*; do [ ! -e "$file" ] || { read -r; ! read -r; } <"$file" || return 0; done
-  local left=(/dev/shm/* /dev/mqueue/*)
-  [ "$terminated" ] || ((${#left[@]} > 0)) || [ ! -d /dev/mqueue ]
+  local left=(/dev/shm/* /proc/self/fd/8/*)
+  [ "$terminated" ] || ((${#left[@]} > 0)) || [ ! -e /proc/self/fd/8 ]
 }
 shopt -s nullglob dotglob
 clean() { is_spoiled && exit; echo "clean $0 0" >&4; }

@@ -41,9 +41,15 @@ export function whyImpossible({ command, environment, workingFolder }: Script): 
 }
 
 /** The bytes ahead of the command's own input. Must not be sent before bash is ready. */
-export function buildPreamble({ command, environment, workingFolder, input }: Script): string {
+export function buildPreamble(request: Script): string {
+  const text = buildScript(request)
+  return `${text.length}\n${text}\n`
+}
+
+/** One line of plain ASCII, which bash evaluates. */
+export function buildScript({ command, environment, workingFolder, input }: Script): string {
   const variables = Object.entries(environment).map(([name, value]) => ` ${name}=${quote(value)}`)
-  const text = [
+  return [
     `exec 2>&1${input ? '' : ' </dev/null'}; unset __n __t __u`,
     workingFolder === null ? 'cd 2>/dev/null || cd /' : `cd -- ${quote(workingFolder)} || exit 1`,
     // Not before `cd`, which would use CDPATH.
@@ -51,7 +57,6 @@ export function buildPreamble({ command, environment, workingFolder, input }: Sc
     // Last and alone: in a list, or followed by anything, `set -e` and the exit code would not work.
     `eval -- ${quote(command)}`,
   ].join('; ')
-  return `${text.length}\n${text}\n`
 }
 
 /**

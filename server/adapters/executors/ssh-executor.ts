@@ -2,21 +2,20 @@
 // has one for its guard.
 
 import type { ClientChannel } from 'ssh2'
-import { type CommandEnd, type Impossible, impossible, type Unreachable, unreachable } from './executor.ts'
+import { createDetachedAccounts } from './detached-accounts.ts'
+import { type CommandEnd, type Impossible, type Unreachable, unreachable } from './executor.ts'
 import { createMarks, GUARD, type Guard, type GuardSettings, openGuard } from './guard.ts'
 import { createGuardPool, guardCommand } from './guard-pool.ts'
 import { BOOTSTRAP, MARK_VARIABLE } from './preamble.ts'
+import { accountOf, collectErrors, noChannel, prefixesFor, whyNoBash } from './ssh-account.ts'
 import { printable, type SshConnection } from './ssh-connection.ts'
 import { createExecutor } from './supervise.ts'
 
 type Settings = { silence: GuardSettings['silence']; startTimeoutMs: number }
 
-/** The account of the connection itself. */
-const LOGIN = ''
-// By default servers allow ten channels per connection. With the guards these make eight.
+// By default servers allow ten channels per connection. With the guards and two supervisors these make ten.
 const CONCURRENT_COMMANDS = 6
 const CONCURRENT_GUARDS = 2
-const ACCOUNT_NAME = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/
 
 export function createSshExecutor(connection: SshConnection, { silence, startTimeoutMs }: Settings) {
   const marks = createMarks()
@@ -30,7 +29,7 @@ export function createSshExecutor(connection: SshConnection, { silence, startTim
     let said = ''
     for (const prefix of prefixesFor(user, connection.username)) {
       const channel = await connection.openChannel(`exec ${prefix}bash --norc -c '${GUARD}'`)
-      if (!channel) return noChannel()
+      if (!channel) return noChannel(connection)
       const errors = collectErrors(channel)
       const timer = setTimeout(() => channel.close(), startTimeoutMs)
       const guard = await openGuard(channel, channel, { marks: marks.prefix, silence })
@@ -41,24 +40,14 @@ export function createSshExecutor(connection: SshConnection, { silence, startTim
       }
       said ||= printable(errors() || guard)
     }
-    const lost = connection.lostReason()
-    if (lost) return unreachable(lost)
-    const what =
-      user === LOGIN ? `the account ${connection.username} cannot run bash` : `commands cannot run as ${user}`
-    return impossible(`${what} on this server: ${said || 'no answer'}`)
+    return whyNoBash(connection, user, said)
   }
 
-  function noChannel(): Unreachable {
-    return unreachable(
-      connection.lostReason() ?? 'the server refuses to open another channel (MaxSessions in sshd_config)',
-    )
-  }
-
-  return createExecutor({
+  const detached = createDetachedAccounts(connection, { startTimeoutMs })
+  const executor = createExecutor({
     async launch({ runAsUser, signal }) {
-      const user = runAsUser === null || runAsUser === connection.username ? LOGIN : runAsUser
-      if (runAsUser !== null && user === runAsUser && !ACCOUNT_NAME.test(user))
-        return impossible(`${JSON.stringify(user.slice(0, 80))} is not a valid account name`)
+      const user = accountOf(runAsUser, connection.username)
+      if (typeof user !== 'string') return user
       const releaseSlot = await acquireSlot(signal)
       if (!releaseSlot) return { kind: 'cancelled' }
       const lease = await guards.acquire(user)
@@ -72,7 +61,7 @@ export function createSshExecutor(connection: SshConnection, { silence, startTim
       if (!channel) {
         lease.release()
         releaseSlot()
-        return noChannel()
+        return noChannel(connection)
       }
       const guarded = guardCommand(lease, mark, () => guards.acquire(user))
       return {
@@ -85,10 +74,12 @@ export function createSshExecutor(connection: SshConnection, { silence, startTim
       }
     },
     async shutDown() {
+      detached.close()
       await Promise.race([guards.close(), connection.lost])
       await connection.end()
     },
   })
+  return { ...executor, openDetached: detached.open }
 }
 
 /**
@@ -122,18 +113,6 @@ function createSlots(count: number): (signal: AbortSignal) => Promise<(() => voi
     })
 }
 
-/**
- * Beginnings of a command line that switch accounts, best first. Root needs no sudo, and many servers with root
- * logins have none. The last reports a signal as an exit code.
- */
-function prefixesFor(user: string, username: string): string[] {
-  if (user === LOGIN) return ['']
-  const sudo = `sudo -n -u ${user} -- `
-  if (username !== 'root') return [sudo]
-  const setpriv = `setpriv --reuid=${user} --regid=$(id -g ${user}) --init-groups --reset-env -- `
-  return [setpriv, sudo, `runuser -u ${user} -- `]
-}
-
 function followChannel(connection: SshConnection, channel: ClientChannel) {
   const ended = new Promise<CommandEnd>((resolve) => {
     channel.on('exit', (code: number | null, name = '') => {
@@ -150,13 +129,4 @@ function followChannel(connection: SshConnection, channel: ClientChannel) {
     connection.lost.then((message) => resolve(unreachable(message)))
   })
   return { stdin: channel, stdout: channel, ended, startupError: collectErrors(channel) }
-}
-
-/** What the login shell or sudo prints as an error before bash starts. */
-function collectErrors(channel: ClientChannel): () => string {
-  let text = ''
-  channel.stderr.on('data', (chunk: Buffer) => {
-    text = (text + chunk.toString('utf8')).slice(-2_000)
-  })
-  return () => text.trim()
 }

@@ -24,6 +24,15 @@ export type TipsRequest = Login & {
   signal: AbortSignal
 }
 
+/** How others ask for them. */
+export type ReadTips = (
+  applicationId: number,
+  request: Pick<
+    TipsRequest,
+    'repository' | 'provider' | 'branches' | 'token' | 'sshKey' | 'withinMs' | 'signal'
+  >,
+) => Promise<Tips>
+
 /** Branches that do not exist are not in it. Messages contain no secret. */
 export type Tips = { kind: 'read'; tips: ReadonlyMap<string, string> } | { kind: 'failed'; message: string }
 

@@ -33,6 +33,7 @@ export function createRepositories(options: {
 }) {
   const { folder, allowRemote, maxBytes = DEFAULT_MAX_BYTES } = options
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
+  const updates = new Map<number, number>()
 
   return {
     /**
@@ -50,7 +51,7 @@ export function createRepositories(options: {
       const deadline = AbortSignal.timeout(timeouts.totalMs)
       const signal = AbortSignal.any([request.signal, deadline])
       const progress = { fetching: 'the repository' }
-      const limits = { timeouts, maxBytes, progress, signal }
+      const limits = { timeouts, maxBytes, updates, progress, signal }
       const work = { request, remote: read.remote, wanted, mirror, folder, allowRemote, ...limits }
       try {
         return await resolveSource(work)
@@ -77,9 +78,14 @@ export function createRepositories(options: {
     },
 
     /** Keeps a resolved commit until `unpin`, whatever happens to its branch. */
-    async pin(request: { applicationId: number; actionId: number; hash: string; signal: AbortSignal }) {
-      const { applicationId, actionId, hash, signal } = request
-      return pinCommit({ ...mirrorFor(folder, applicationId), signal }, actionId, hash)
+    async pin(request: {
+      applicationId: number
+      actionIds: readonly number[]
+      hash: string
+      signal: AbortSignal
+    }) {
+      const { applicationId, actionIds, hash, signal } = request
+      return pinCommit({ ...mirrorFor(folder, applicationId), signal }, actionIds, hash)
     },
 
     /** The runs that commits are kept for, in the mirror of this machine. */

@@ -38,6 +38,37 @@ test('a branch is resolved to the commit that it points to now, with everything 
   assert.equal(await gantry.hashOf({ repository: repository.address }), next)
 })
 
+test('requests that were waiting when a fetch began share it; a later one fetches again', async (t) => {
+  const repository = await makeRepository(t)
+  const hash = await repository.commit(files)
+  const gantry = await openRepositories(t)
+  const at = (since: number, now: number) =>
+    gantry.hashOf({ repository: repository.address, asked: { since, now } })
+  const fetches = () => gantry.lines.filter((line) => line.startsWith('Fetching')).length
+  assert.equal(await at(1, 10), hash)
+  const next = await repository.commit(files)
+  assert.equal(await at(9, 20), hash)
+  assert.equal(fetches(), 1)
+  assert.equal(await at(10, 30), next)
+  assert.equal(fetches(), 2)
+  // Without it, what the repository has now counts; a ref that is missing is always looked for there.
+  const last = await repository.commit(files)
+  assert.equal(await gantry.hashOf({ repository: repository.address }), last)
+  await repository.commit(files, { branch: 'new' })
+  const source = { type: 'branch' as const, ref: 'new' }
+  const found = await gantry.take({ repository: repository.address, source, asked: { since: 1, now: 40 } })
+  assert.equal(found.kind, 'resolved')
+})
+
+test('a fetch from another repository is not shared', async (t) => {
+  const [one, other] = [await makeRepository(t), await makeRepository(t)]
+  await one.commit(files)
+  const hash = await other.commit({ ...files, other: 'yes' })
+  const gantry = await openRepositories(t)
+  await gantry.hashOf({ repository: one.address, asked: { since: 1, now: 10 } })
+  assert.equal(await gantry.hashOf({ repository: other.address, asked: { since: 9, now: 20 } }), hash)
+})
+
 test('tags are resolved to their commit, annotated ones and tags of tags too', async (t) => {
   const { repository, gantry, hash } = await prepared(t)
   await repository.tag('v1', hash)

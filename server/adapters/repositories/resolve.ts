@@ -33,6 +33,11 @@ export type ResolveRequest = {
    */
   resolvedBefore?: boolean
   agreement?: Agreement
+  /**
+   * By the caller's clock: what the repository had at any time after `since` is good enough, so that many requests share a
+   * fetch. Left out: as it is now.
+   */
+  asked?: { since: number; now: number }
   /** Left out: the caller does not need their files. */
   submodules?: { mode: 'fetch' | 'ignore'; rootDirectory: string | null }
   signal: AbortSignal
@@ -64,6 +69,8 @@ export type Resolution = Pick<Contact, 'remote' | 'folder' | 'timeouts' | 'signa
   allowRemote: AllowRemote
   /** For the repository and its submodules together, if it has some. */
   maxBytes: number
+  /** When each mirror was updated last by this process: the `now` of the request that did. */
+  updates: Map<number, number>
   /** What takes so long, when the time is up. */
   progress: { fetching: string }
 }
@@ -107,7 +114,8 @@ async function underLock(work: Resolution, addresses: string[]): Promise<Resolve
   // The previous holder of the lock may have fetched it.
   const known = isResolvedBefore(work) ? await findInMirror(work) : undefined
   if (known?.kind === 'resolved') return withSubmodules(work, known, 'missing')
-  const found = await withRemote(work, addresses)
+  const recent = isRecent(work) ? await findInMirror(work) : undefined
+  const found = recent?.kind === 'resolved' ? recent : await withRemote(work, addresses)
   if (found.kind !== 'resolved') return found
   const hash = (await work.request.agreement?.agree(found.commit)) ?? found.commit.hash
   if (hash !== found.commit.hash) return underLock(await asAgreed(work), addresses)
@@ -147,6 +155,10 @@ function isResolvedBefore({ request, wanted }: Resolution): boolean {
   return (request.resolvedBefore ?? false) && isFullHash(wanted)
 }
 
+function isRecent({ request: { applicationId, asked }, updates }: Resolution): boolean {
+  return asked !== undefined && (updates.get(applicationId) ?? 0) > asked.since
+}
+
 async function withRemote(work: Resolution, addresses: string[]): Promise<Resolved> {
   const { request, remote, mirror } = work
   const { token, sshKey = null, onLine } = request
@@ -160,6 +172,8 @@ async function withRemote(work: Resolution, addresses: string[]): Promise<Resolv
 async function fetchAndFind(work: Resolution, fetch: Fetch): Promise<Resolved> {
   const failure = await refreshMirror(work.mirror, fetch)
   if (failure) return failureOutcome(work, failure)
+  const { applicationId, asked } = work.request
+  if (asked) work.updates.set(applicationId, asked.now)
   let found = await findInMirror(work)
   if (!found) {
     fetch.onLine('The mirror is corrupt: recreating it')

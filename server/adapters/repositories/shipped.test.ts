@@ -48,9 +48,9 @@ suite('what ships', () => {
 })
 
 test('pinned commits stay until they are removed', async () => {
-  assert.equal(await pinCommit(repo, 7, c), true)
-  assert.equal(await pinCommit(repo, 8, a), true)
-  assert.equal(await pinCommit(repo, 9, 'f'.repeat(40)), false)
+  assert.equal(await pinCommit(repo, [7], c), true)
+  assert.equal(await pinCommit(repo, [8], a), true)
+  assert.equal(await pinCommit(repo, [9], 'f'.repeat(40)), false)
   assert.deepEqual(await listPins(repo), [7, 8])
   await removePins(repo, [7, 9])
   assert.deepEqual(await listPins(repo), [8])

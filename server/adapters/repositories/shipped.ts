@@ -58,9 +58,10 @@ async function count(repo: Repo, range: string[]): Promise<number | undefined> {
 
 const PINS = 'refs/gantry/runs/'
 
-/** Keeps a commit in the mirror, wherever its branch goes: fetches prune branches and tags only. */
-export async function pinCommit(repo: Repo, actionId: number, hash: string): Promise<boolean> {
-  const { code } = await readGit({ ...repo, args: ['update-ref', `${PINS}${actionId}`, hash] })
+/** Keeps a commit in the mirror for these runs, wherever its branch goes: fetches prune branches and tags only. */
+export async function pinCommit(repo: Repo, actionIds: readonly number[], hash: string): Promise<boolean> {
+  const input = actionIds.map((id) => `update ${PINS}${id} ${hash}\n`).join('')
+  const { code } = await readGit({ ...repo, args: ['update-ref', '--stdin'], input })
   return code === 0
 }
 

@@ -31,9 +31,16 @@ export type ClaimedConnection = Claim & {
   checkedAt: string | null
   rejectedAt: string | null
   hasOtherSecret: boolean
+  replaced: Buffer | null
 }
 
-export type ClaimedRemoval = Claim & { id: number; tokenHash: Buffer | null; ageMs: number }
+export type ClaimedRemoval = Claim & {
+  id: number
+  tokenHash: Buffer | null
+  ageMs: number
+  /** By the person who removed the organization. */
+  isAuthorized: boolean
+}
 
 const COLUMNS = sql`t.hook_id as "hookId", t.user_id as "userId", t.credential_id as "credentialId", t.provider,
   t.api_url as "apiUrl", t.home_url as "homeUrl", t.repository, t.webhook_id as "webhookId", t.failures,
@@ -57,7 +64,7 @@ export async function claimConnections(
     update hook_connections t set leased_until = ${LEASE} from due where t.hook_id = due.hook_id
     returning ${COLUMNS}, t.events, t.state, t.task, t.version, t.checked_at as "checkedAt",
       t.rejected_at as "rejectedAt",
-      t.has_other_secret as "hasOtherSecret"`.execute(db)
+      t.has_other_secret as "hasOtherSecret", t.replaced`.execute(db)
   return rows
 }
 
@@ -78,7 +85,7 @@ export async function claimRemovals(
       order by t.due_at limit ${MAX_CLAIMED}::int for update skip locked
     )
     update webhook_removals t set leased_until = ${LEASE} from due where t.id = due.id
-    returning ${COLUMNS}, t.id, t.url_token_hash as "tokenHash",
+    returning ${COLUMNS}, t.id, t.url_token_hash as "tokenHash", t.is_authorized as "isAuthorized",
       (extract(epoch from now() - t.created_at) * 1000)::float8 as "ageMs"`.execute(db)
   return rows
 }

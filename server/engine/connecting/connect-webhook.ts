@@ -6,10 +6,20 @@ import { callsHook, type OwnAddress, ownWebhooks } from '#model/connections/own-
 import { explainRejection, unreachable } from '#model/connections/read-answer.ts'
 import { type Contact, listWebhooks, type Stop } from './contact.ts'
 
-export type Expected = OwnAddress & { url: string; baseUrl: string; secret: string; events: string[] }
+export type Expected = OwnAddress & {
+  url: string
+  baseUrl: string
+  secret: string
+  events: string[]
+  /** Removed to be created again; then the process died, or the host refused. */
+  replaced: Webhook | null
+}
 
-/** `isDone`: the host has what it is to have, the secret included. Otherwise it is tried again. */
-export type Found = { kind: 'found'; finding: Finding; isDone: boolean }
+/**
+ * `isDone`: the host has what it is to have, the secret included. Otherwise it is tried again. `calls`: the webhook is there to
+ * call for pushes, even if the host has suspended it. People who delete it, or switch it off, want no calls.
+ */
+export type Found = { kind: 'found'; finding: Finding; isDone: boolean; calls?: boolean }
 
 /** For a person who connects or repairs: the webhook becomes what it must be. More events than needed stay. */
 export async function connectWebhook(contact: Contact, expected: Expected): Promise<Found | Stop> {
@@ -38,19 +48,38 @@ export async function rotateSecret(contact: Contact, expected: Expected): Promis
   const listed = await listWebhooks(contact)
   if (listed.kind !== 'listed') return listed
   const own = ownWebhooks(listed.webhooks, expected)
-  const [first] = own
+  const [stored] = own
+  const first = stored ?? expected.replaced
   if (!first) return { kind: 'found', finding: judgeWebhooks(contact.host, own, expected), isDone: true }
+  // Calls something else by now, where the new secret must not go: the previous one counts until it calls the hook again.
+  if (stored && !callsHook(stored.url, expected))
+    return { kind: 'found', finding: judgeWebhooks(contact.host, own, expected), isDone: false }
   const { url, events, active, verifiesTls } = first
   const wanted = { url, events, active, verifiesTls: verifiesTls ?? true, secret: expected.secret }
   // Suspended ones stay suspended: only a person's repair replaces them.
-  return save(contact, expected, { ...first, isSuspended: false }, wanted)
+  return save(contact, expected, stored && { ...stored, isSuspended: false }, wanted)
 }
 
 export async function checkWebhook(contact: Contact, expected: Expected): Promise<Found | Stop> {
   const listed = await listWebhooks(contact)
   if (listed.kind !== 'listed') return listed
   const own = ownWebhooks(listed.webhooks, expected)
-  return { kind: 'found', finding: judgeWebhooks(contact.host, own, expected), isDone: true }
+  const finding = judgeWebhooks(contact.host, own, expected)
+  return {
+    kind: 'found',
+    finding,
+    isDone: true,
+    calls: own[0] !== undefined && calls(contact, own[0], expected),
+  }
+}
+
+function calls(
+  { host }: Contact,
+  { url, active, isSuspended, events }: Webhook,
+  expected: Expected,
+): boolean {
+  const isForPushes = events.includes('*') || host.defaultEvents.some((event) => events.includes(event))
+  return callsHook(url, expected) && (active || isSuspended) && isForPushes
 }
 
 export async function removeWebhooks(contact: Contact, own: OwnAddress): Promise<{ kind: 'removed' } | Stop> {
@@ -79,10 +108,11 @@ async function save(
     // Deleted since it was listed.
     if (answer.kind !== 'absent') return answer
   } else if (stored) {
+    if (!(await contact.replace(stored))) return { kind: 'lost' }
     const removed = await remove(contact, stored.id)
     if (removed.kind !== 'removed') return removed
   }
-  const answer = await ask(host.create(repository, { ...wanted, kept: stored?.kept }))
+  const answer = await ask(host.create(repository, { ...wanted, kept: (stored ?? expected.replaced)?.kept }))
   if (answer.kind === 'ok') return read(host, expected, answer.json)
   if (answer.kind === 'rejected') return rejected(host, expected, answer.message, null)
   // The list was readable, so the repository exists.

@@ -3,12 +3,14 @@
 // file is the loop.
 import type { HttpClient } from '#adapters/http-client/client.ts'
 import type { Wait } from '#engine/outgoing/ask-within-budget.ts'
+import type { Webhook } from '#model/connections/host.ts'
 import { HOSTS } from '#model/connections/hosts.ts'
 import type { ConnectionState, Finding } from '#model/connections/judge.ts'
 import { entriesOf, type HostFailure } from '#model/connections/read-answer.ts'
+import { replacedAad } from '#model/hooks/present-hook.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
-import type { Database } from '#platform/database/connect.ts'
 import { repeat, within } from '#platform/queue/repeat.ts'
+import { type CatchUpDeps, catchUp } from './catch-up.ts'
 import {
   type ClaimedConnection,
   type ClaimedRemoval,
@@ -17,9 +19,17 @@ import {
   hold,
 } from './claim.ts'
 import { checkWebhook, connectWebhook, removeWebhooks, rotateSecret } from './connect-webhook.ts'
-import { type Contact, openContact } from './contact.ts'
+import { type CaughtUp, type Contact, openContact } from './contact.ts'
 import { nextTry, REMOVE_FOR_MS } from './schedule.ts'
-import { endRemoval, giveUpRemoval, isConnectedAt, postpone, retryRemoval, storeResult } from './store.ts'
+import {
+  endRemoval,
+  giveUpRemoval,
+  isConnectedAt,
+  postpone,
+  retryRemoval,
+  storeReplaced,
+  storeResult,
+} from './store.ts'
 import { type ConnectedSubject, loadConnected, loadRemoved } from './subject.ts'
 
 /** How long a stopping process waits for what it writes. */
@@ -27,9 +37,7 @@ const LAST_WRITES_MS = 2_000
 /** Clocks differ. */
 const TOLERANCE_MS = 2 * 60_000
 
-export type ConnectingOptions = {
-  db: Database
-  box: SecretBox
+export type ConnectingOptions = Omit<CatchUpDeps, 'signal'> & {
   http: HttpClient
   baseUrl: () => string
   /** How often it looks for work that is due. */
@@ -83,7 +91,17 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
     const contact = contactFor(claimed, subject, [subject.secret, tokenIn(subject.url)])
     const { hookId, webhookId, events } = claimed
     const { url, secret, tokenHash } = subject
-    const expected = { hookId, tokenHash, webhookId, url, secret, events, baseUrl: options.baseUrl() }
+    const replaced = openReplaced(options.box, claimed)
+    const expected = {
+      hookId,
+      tokenHash,
+      webhookId,
+      url,
+      secret,
+      events,
+      baseUrl: options.baseUrl(),
+      replaced,
+    }
     const result = await PERFORM[claimed.task](contact, expected)
     if (result.kind === 'lost') return
     if (result.kind === 'wait') {
@@ -95,20 +113,48 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
     const { finding, isDone } = result
     const hasOtherSecret = claimed.task === 'check' && (await judgeSecret(claimed, contact, finding))
     const shown = hasOtherSecret && finding.state === 'connected' ? otherSecret(contact, finding) : finding
-    const outcome = { finding: shown, isDone, isTemporary: false, hasOtherSecret }
-    return store(claimed, subject.credentialId, outcome)
+    const outcome = {
+      finding: shown,
+      isDone,
+      isTemporary: false,
+      hasOtherSecret,
+      sentSecret: subject.sealedSecret,
+    }
+    if (claimed.task !== 'check' || result.calls !== true || finding.webhookId === null)
+      return store(claimed, subject.credentialId, outcome)
+    const caughtUp = await catchUp({ ...options, signal }, claimed, contact, subject, finding.webhookId)
+    if (caughtUp.kind === 'lost' || signal.aborted) return
+    const againMs = againAfter(claimed, caughtUp)
+    if (caughtUp.kind !== 'failed' || caughtUp.isTemporary)
+      // The state of the webhook is known, whatever happened afterward.
+      return store(claimed, subject.credentialId, { ...outcome, againMs })
+    const { state, problem } = caughtUp
+    return store(claimed, subject.credentialId, {
+      ...outcome,
+      finding: { ...finding, state, problem },
+      againMs,
+    })
   }
 
-  type Outcome = { finding: Finding; isDone: boolean; isTemporary: boolean; hasOtherSecret: boolean }
+  type Outcome = {
+    finding: Finding
+    isDone: boolean
+    isTemporary: boolean
+    hasOtherSecret: boolean
+    sentSecret?: Buffer
+    /** Sooner than usual. */
+    againMs?: number | null
+  }
 
   async function store(claimed: ClaimedConnection, credentialId: number, outcome: Outcome): Promise<void> {
-    const { isTemporary, ...result } = outcome
+    const { isTemporary, againMs = null, ...result } = outcome
     const { failures } = claimed
+    const usualMs = nextTry({ isTemporary, failures, random: Math.random() })
     await storeResult(db, claimed, {
       ...result,
       credentialId,
       failures: isTemporary ? failures + 1 : 0,
-      afterMs: nextTry({ isTemporary, failures, random: Math.random() }),
+      afterMs: againMs === null ? usualMs : Math.min(usualMs, againMs),
     })
     const { state, problem } = outcome.finding
     if (state !== claimed.state)
@@ -170,7 +216,15 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
     const { apiUrl, repository, hookId } = claimed
     const host = HOSTS[claimed.provider]
     const target = { host, apiUrl, repository, hookId, credentialId, token, hidden }
-    return openContact({ db, http, signal }, { ...target, hold: () => hold(db, claimed) })
+    return openContact(
+      { db, http, signal },
+      {
+        ...target,
+        hold: () => hold(db, claimed),
+        replace: (webhook) =>
+          storeReplaced(db, claimed, options.box.seal(JSON.stringify(webhook), replacedAad(hookId))),
+      },
+    )
   }
 
   const polling = repeat(options.pollMs, signal, claim, { onError: (error) => onError(error as Error) })
@@ -182,6 +236,17 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
       await within(LAST_WRITES_MS, Promise.all(busy.values()))
     },
   }
+}
+
+function openReplaced(box: SecretBox, { replaced, hookId }: ClaimedConnection): Webhook | null {
+  return replaced && (JSON.parse(box.open(replaced, replacedAad(hookId))) as Webhook)
+}
+
+/** How soon the rest is caught up with; null: with the next check. */
+function againAfter({ failures }: ClaimedConnection, caughtUp: CaughtUp | Wait | HostFailure): number | null {
+  if (caughtUp.kind === 'caught-up') return caughtUp.againMs
+  if (caughtUp.kind === 'wait') return caughtUp.afterMs
+  return nextTry({ isTemporary: caughtUp.isTemporary, failures, random: Math.random() })
 }
 
 /** The URL of a hook is a secret: its last part but one. */

@@ -1,4 +1,5 @@
 import { type AskDeps, askWithinBudget, type Wait } from '#engine/outgoing/ask-within-budget.ts'
+import { readPause } from '#engine/outgoing/rate-budgets.ts'
 import type { HostRequest, RepositoryHost, Webhook } from '#model/connections/host.ts'
 import {
   entriesOf,
@@ -18,12 +19,18 @@ const MAX_PAGES = 20
 /** The claim was lost: nothing more may be asked or stored. */
 export type Lost = { kind: 'lost' }
 export type Stop = HostFailure | Wait | Lost
+/** `againMs`: when there is more to do; null: with the next check. */
+export type CaughtUp = { kind: 'caught-up'; againMs: number | null }
 export type Asked = Exclude<HostAnswer, HostFailure> | Stop
 
 export type Contact = {
   host: RepositoryHost
   repository: string
   ask: (request: HostRequest) => Promise<Asked>
+  /** Stores which webhook is removed to be created again; false: the claim is lost. */
+  replace: (webhook: Webhook) => Promise<boolean>
+  /** Whether the host wants to be left alone, for questions that are not asked through its API. */
+  pause: () => Promise<Wait | null>
 }
 
 type Target = {
@@ -37,6 +44,7 @@ type Target = {
   hidden: readonly string[]
   /** Called before every request; false: the claim is lost. */
   hold: () => Promise<boolean>
+  replace: (webhook: Webhook) => Promise<boolean>
 }
 
 /** Talks to the API of a host about one repository, each request within the budget of the credential. */
@@ -47,6 +55,11 @@ export function openContact(deps: AskDeps, target: Target): Contact {
   return {
     host,
     repository,
+    replace: target.replace,
+    async pause() {
+      const pauseMs = await readPause(deps.db, budget)
+      return pauseMs === null ? null : { kind: 'wait', afterMs: pauseMs }
+    },
     async ask({ method, path, body }) {
       if (!(await target.hold())) return { kind: 'lost' }
       const headers = { ...host.headers(token), ...(body && { 'content-type': 'application/json' }) }

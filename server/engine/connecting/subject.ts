@@ -10,7 +10,7 @@ import { tokenOrigins } from '#model/hooks/token-use.ts'
 import { credentialAad } from '#model/inventory/sealed-aad.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { Claim, ClaimedConnection } from './claim.ts'
+import type { Claim, ClaimedConnection, ClaimedRemoval } from './claim.ts'
 
 export type SubjectDeps = { db: Database; box: SecretBox; baseUrl: () => string }
 
@@ -22,13 +22,24 @@ export type Subject = {
   organizationId: number
   hookName: string
 }
-export type ConnectedSubject = Subject & { url: string; secret: string; tokenHash: Buffer }
+export type ConnectedSubject = Subject & {
+  url: string
+  secret: string
+  tokenHash: Buffer
+  sealedSecret: Buffer
+  applicationId: number
+  /** Of the repository. */
+  address: string
+  baseUrl: string | null
+  username: string | null
+}
 
 type Row = {
   name: string
   secret: Buffer | null
   url_token: Buffer | null
   url_token_hash: Buffer | null
+  application_id: number | null
   repository: string | null
   organization_id: number
   credential: {
@@ -36,6 +47,7 @@ type Row = {
     provider: string
     base_url: string | null
     auth_type: string
+    username: string | null
     secret: string | null
     is_usable: boolean
   } | null
@@ -43,9 +55,9 @@ type Row = {
 
 const load = (db: Database, claim: Claim, credentialId: ReturnType<typeof sql>) =>
   sql<Row>`
-    select h.name, h.secret, h.url_token, h.url_token_hash, a.repository, o.organization_id,
+    select h.name, h.secret, h.url_token, h.url_token_hash, a.id as application_id, a.repository, o.organization_id,
       case when c.id is not null then json_build_object('id', c.id, 'provider', c.provider_code, 'base_url', c.base_url,
-        'auth_type', c.auth_type, 'secret', encode(c.secret, 'base64'),
+        'auth_type', c.auth_type, 'username', c.username, 'secret', encode(c.secret, 'base64'),
         'is_usable', c.active and c.deleted_at is null) end as credential
     from hooks h join pipelines p on p.id = h.pipeline_id
     join environments e on e.id = p.environment_id join projects o on o.id = e.project_id
@@ -86,29 +98,37 @@ export async function loadConnected(
     url: `${deps.baseUrl()}/hooks/${name}/trigger`,
     secret: deps.box.open(row.secret, hookSecretAad(claim.hookId)),
     tokenHash: row.url_token_hash,
+    sealedSecret: row.secret,
+    applicationId: row.application_id!,
+    address: row.repository!,
+    baseUrl: credential!.base_url,
+    username: credential!.username,
   }
 }
 
 /** For the removal of a webhook: with the credential that it was created with. */
-export async function loadRemoved(deps: SubjectDeps, claim: Claim): Promise<Subject | HostFailure> {
+export async function loadRemoved(deps: SubjectDeps, claim: ClaimedRemoval): Promise<Subject | HostFailure> {
   const { rows } = await load(deps.db, claim, sql`${claim.credentialId}`)
-  return rows[0] ? authorize(deps, claim, rows[0]) : forbidden('The hook no longer exists.')
+  return rows[0]
+    ? authorize(deps, claim, rows[0], claim.isAuthorized)
+    : forbidden('The hook no longer exists.')
 }
 
 async function authorize(
   { db, box }: SubjectDeps,
   { userId, apiUrl, provider }: Claim,
   { name, credential, organization_id }: Row,
+  isAuthorized = false,
 ): Promise<Subject | HostFailure> {
-  if (!credential?.is_usable || credential.secret === null)
+  if (!credential || !(credential.is_usable || isAuthorized) || credential.secret === null)
     return forbidden('The credential is inactive, was removed, or has no token.')
   const owner = { provider: credential.provider, baseUrl: credential.base_url }
   if (credential.provider !== provider || !tokenOrigins(owner).includes(new URL(apiUrl).origin))
     return forbidden(
       `The credential is no longer one for ${HOSTS[provider].name} at ${new URL(apiUrl).host}.`,
     )
-  const user = (await loadGrants(db, [userId])).get(userId)
-  if (!user || !can(user, 'credential:run', { organization_id }))
+  const user = isAuthorized ? null : (await loadGrants(db, [userId])).get(userId)
+  if (user !== null && (!user || !can(user, 'credential:run', { organization_id })))
     return forbidden(
       'The user who connected the repository may no longer use the credential (credential:run). A user with that permission can repair the connection.',
     )

@@ -52,13 +52,13 @@ export function decideApproval(
     if (problem) return problem
     await storeDecision(trx, actionId, decision, by)
     if (decision.decision === 'rejected') {
-      await pass.noteGate(action, 'rejected')
-      await endWaiting(pass, action, { whole: REJECTED, part: REJECTED }, enqueueTargets)
+      await pass.noteGate([action], 'rejected')
+      await endWaiting(pass, [action], { whole: REJECTED, part: REJECTED }, enqueueTargets)
       return { kind: 'decided' }
     }
     const after = (await loadApproval(trx, actionId))!
     if ((await countApprovals(trx, after)) >= after.demand!.required) {
-      await pass.noteGate(action, 'approved')
+      await pass.noteGate([action], 'approved')
       await openGate(pass, action, enqueueTargets)
     }
     return { kind: 'decided' }
@@ -75,9 +75,10 @@ async function checkDecision(
 ): Promise<HttpProblem | undefined> {
   const { trx } = pass
   if (isEnd(action.status)) return conflict('The action has already ended.')
+  if (action.isSuperseded) return conflict('A newer run has superseded the action.')
   if (!state || !waitsForApproval(action)) return conflict('The action does not wait for approval.')
   if (!state.demand) {
-    await lookAgain(trx, action.id)
+    await lookAgain(trx, [action.id])
     return PREPARING
   }
   if (state.subject === null || state.dueAt !== null || state.expiresAt === null) return PREPARING
@@ -86,7 +87,7 @@ async function checkDecision(
   const waiting = action.targets.filter(({ startedAt, status }) => startedAt === null && !isEnd(status))
   const serverIds = waiting.map(({ serverId }) => serverId)
   if (!(await isCurrent(trx, state, action.type === 'deploy' ? serverIds : []))) {
-    await lookAgain(trx, action.id)
+    await lookAgain(trx, [action.id])
     return OUTDATED
   }
   const [person] = await loadPeople(trx, { environmentId: pass.environmentId }, [caller.id])

@@ -3,16 +3,18 @@ import { type Actor, recordAudit } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can } from '#access/authorization/permissions.ts'
 import { hasScope } from '#access/authorization/token-limits.ts'
-import { assignSlots, leaveGate } from '#engine/scheduling/assign-slots.ts'
+import { assignSlots, type EnqueueTargets, leaveGate } from '#engine/scheduling/assign-slots.ts'
 import { reportMoves } from '#engine/scheduling/committed-moves.ts'
-import { openSchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
+import type { ScheduledAction } from '#engine/scheduling/scheduled-action.ts'
+import { openSchedulingPass, type SchedulingPass } from '#engine/scheduling/scheduling-pass.ts'
 import { isEnd } from '#model/actions/status.ts'
 import { freezesThatHold } from '#model/gates/decide-gate.ts'
-import { type Freeze, inForce, loadFreezes } from '#model/gates/load-freezes.ts'
+import { type Freeze, type FreezeInForce, inForce, loadFreezes } from '#model/gates/load-freezes.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { conflict, type HttpProblem } from '#platform/http/problems.ts'
 import type { ReleaseDeps } from './release-loop.ts'
 import type { Override } from './schemas.ts'
+import { openChecks } from './settle-gate.ts'
 
 /** Who lets a run through, and where. */
 export type Overrider = {
@@ -21,7 +23,7 @@ export type Overrider = {
   scope: { organization_id: number; project_id?: number | null; environment_id?: number | null }
 }
 
-/** Lets a run that has not started through the freezes that are in force now; later ones hold it again. */
+/** Lets a run that has not started through the checks, or the freezes, that are in force now; later ones hold it again. */
 export function overrideGate(
   { db, onMoves, enqueueTargets }: Omit<ReleaseDeps, 'onError'>,
   actionId: number,
@@ -35,17 +37,40 @@ export function overrideGate(
     if (!action) return { kind: 'gone' }
     if (isEnd(action.status)) return conflict('The action has already ended.')
     if (action.startedAt !== null) return conflict('The action has already started.')
-    if (override.gate === 'checks') return conflict('The action does not wait for checks.')
+    if (action.isSuperseded) return conflict('A newer run has superseded the action.')
+    if (override.gate === 'checks') return overrideChecks(pass, action, override, by, enqueueTargets)
     const holding = freezesThatHold({ ...action, freezes: pass.freezes() })
     if (holding.length === 0) return conflict('No freeze holds the action.')
     const problem = checkOverride(by, holding)
     if (problem) return problem
     await storeOverride(trx, actionId, override, pass.freezes(), by)
-    action.overriddenFreezes = [...action.overriddenFreezes, ...holding.map(({ id }) => id)]
+    const givenAt = Date.parse(pass.at)
+    const overridden = holding.map(({ id, window }) => ({ id, from: window.from, givenAt }))
+    action.overriddenFreezes = [...action.overriddenFreezes, ...overridden]
     await leaveGate(pass, action)
     await assignSlots(pass, { actionIds: [actionId] }, enqueueTargets)
     return { kind: 'overridden' }
   })
+}
+
+/** Whatever the pipeline waits for now; a setting that is tightened later holds the run again. */
+async function overrideChecks(
+  pass: SchedulingPass,
+  action: ScheduledAction,
+  override: Override,
+  by: Overrider,
+  enqueueTargets: EnqueueTargets,
+): Promise<{ kind: 'overridden' } | HttpProblem> {
+  if (!action.needsChecks) return conflict('The action does not wait for checks.')
+  const problem = checkOverride(by, [])
+  if (problem) return problem
+  await storeOverride(pass.trx, action.id, override, [], by)
+  await sql`
+    update check_requests set expires_at = null, due_at = null where action_id = ${action.id}`.execute(
+    pass.trx,
+  )
+  await openChecks(pass, action, enqueueTargets)
+  return { kind: 'overridden' }
 }
 
 /** The overrides that a run is started with: they cover what is in force now. `store` belongs to its transaction. */
@@ -57,7 +82,7 @@ export async function prepareOverrides(
   if (overrides.length === 0) return { kind: 'allowed', store: async () => {} }
   const { rows } = await sql<{ now: string }>`select clock_timestamp()::timestamptz(3) as now`.execute(trx)
   const freezes = inForce(await loadFreezes(trx, by.scope.environment_id!), rows[0]!.now)
-  const problem = checkOverride(by, freezes)
+  const problem = checkOverride(by, overrides.some(({ gate }) => gate === 'freeze') ? freezes : [])
   if (problem) return problem
   return {
     kind: 'allowed',
@@ -90,13 +115,15 @@ async function storeOverride(
   trx: Transaction,
   actionId: number,
   { gate, reason }: Override,
-  freezes: readonly Freeze[],
+  freezes: readonly FreezeInForce[],
   { caller, actor, scope }: Overrider,
 ): Promise<void> {
-  const freeze_ids = gate === 'freeze' ? freezes.map(({ id }) => id) : []
+  const covered = gate === 'freeze' ? freezes : []
+  const freeze_ids = covered.map(({ id }) => id)
+  const freeze_starts = covered.map(({ window }) => new Date(window.from).toISOString())
   await trx
     .insertInto('gate_overrides')
-    .values({ action_id: actionId, gate, reason, freeze_ids, user_id: caller.id })
+    .values({ action_id: actionId, gate, reason, freeze_ids, freeze_starts, user_id: caller.id })
     .execute()
   const { name } = await trx
     .selectFrom('actions')

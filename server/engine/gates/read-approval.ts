@@ -1,12 +1,17 @@
 import { sql } from 'kysely'
-import { type ApprovalState, isCurrent, loadApproval } from '#engine/scheduling/verify-approval.ts'
+import {
+  type ApprovalState,
+  findCounted,
+  isCurrent,
+  loadApproval,
+} from '#engine/scheduling/verify-approval.ts'
 import { isEnd } from '#model/actions/status.ts'
-import { NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
-import { type Eligibility, eligibilityOf } from '#model/gates/approval-terms.ts'
+import { TERMS } from '#model/gates/approval-sql.ts'
+import { type Eligibility, eligibilityOf, strictest } from '#model/gates/approval-terms.ts'
 import { loadPeople } from '#model/gates/load-people.ts'
 import { loadStarters } from '#model/gates/starters.ts'
 import type { Database } from '#platform/database/connect.ts'
-import type { ReasonCode, Status } from '#platform/database/tables.ts'
+import type { ApprovalTerms, ReasonCode, Status } from '#platform/database/tables.ts'
 import { GATES } from '#platform/vocabulary.ts'
 import { readCovered } from './read-covered.ts'
 import type { GateRecord } from './schemas.ts'
@@ -16,8 +21,11 @@ type Row = {
   status: Status
   reason: ReasonCode
   startedAt: string | null
+  completedAt: string | null
   isDeploy: boolean
-  needsApproval: boolean
+  terms: ApprovalTerms[]
+  /** When it came to the gate, and when people were asked. */
+  requestedAt: string | null
   askedAt: string | null
   problem: string | null
   waitingTargets: number
@@ -38,8 +46,8 @@ export async function readApprovalGate(
   viewerId: number,
 ): Promise<GateRecord | undefined> {
   const { rows } = await sql<Row>`
-    select a.status, a.status_reason_code as reason, a.started_at as "startedAt", a.type = 'deploy' as "isDeploy",
-      ${NEEDS_APPROVAL} as "needsApproval", r.asked_at as "askedAt", r.problem,
+    select a.status, a.status_reason_code as reason, a.started_at as "startedAt", a.completed_at as "completedAt", a.type = 'deploy' as "isDeploy",
+      ${TERMS} as terms, r.created_at as "requestedAt", r.asked_at as "askedAt", r.problem,
       (select count(*) from targets t where t.action_id = a.id and t.gate = 'approval') as "waitingTargets",
       array(select t.server_id from targets t where t.action_id = a.id and t.started_at is null
         and t.completed_at is null order by t.position) as "serverIds",
@@ -50,32 +58,41 @@ export async function readApprovalGate(
     from actions a left join approval_requests r on r.action_id = a.id where a.id = ${actionId}`.execute(db)
   const [row] = rows
   const state = await loadApproval(db, actionId)
-  if (!row || (!state && !row.needsApproval)) return undefined
-  const isWaiting = row.reason === 'WAITING_APPROVAL' || row.waitingTargets > 0
+  if (!row || (!state && (row.terms.length === 0 || isEnd(row.status)))) return undefined
+  // Targets keep that reason until they get a slot again.
+  const needsMore = row.waitingTargets > 0 || (row.reason === 'WAITING_CHECKS' && row.terms.length > 0)
+  const isWaiting = row.reason === 'WAITING_APPROVAL' || (needsMore && state?.approvedAt == null)
   // What would be approved is shown only while that is what would start.
   const isShown = isWaiting && state?.dueAt === null && state.expiresAt !== null
   const isReady = isShown && (await isCurrent(db, state, row.isDeploy ? row.serverIds : []))
-  // It may need no approval any more: a rollback is compared with what ran last.
+  // It may no longer need approval: a rollback is compared with what ran last.
   if (isShown && (!isReady || !state.demand)) await notifyStale(db, actionId)
-  const viewer = state && isWaiting ? await readEligibility(db, state, viewerId) : 'no_permission'
-  const last = row.decisions.findLast(({ lapsed_at }) => lapsed_at === null)
+  const viewer = state && isWaiting ? await readEligibility(db, state, viewerId) : null
+  // Approved, and enough: who has lost the permission since does not matter.
+  const counted = state && isWaiting ? await findCounted(db, state) : null
+  const gateState = stateOf(row, isWaiting, state)
   return {
     gate: 'approval',
     gate_human_readable: GATES.approval,
-    state: stateOf(row, isWaiting, state),
-    since: row.askedAt ?? (last ? iso(last.created_at) : null),
+    state: gateState,
+    since: sinceOf(row, gateState, state),
     until: isWaiting ? (state?.expiresAt ?? null) : null,
     details: {
       subject: isReady ? state.subject : null,
       is_preparing: isWaiting && !isReady,
-      required: state?.demand?.required ?? 0,
+      required: (state ? state.demand : strictest(row.terms))?.required ?? 0,
       live: isReady ? state.shown : null,
       // Of what the subject is a hash: for the people who are asked.
-      covers: isReady && viewer !== 'no_permission' ? await readCovered(db, actionId) : null,
+      covers:
+        isReady && viewer !== null && viewer !== 'no_permission' ? await readCovered(db, actionId) : null,
       decisions: row.decisions.map((one) => ({
         ...one,
         created_at: iso(one.created_at),
         lapsed_at: one.lapsed_at && iso(one.lapsed_at),
+        counts:
+          one.decision === 'approved' &&
+          one.lapsed_at === null &&
+          (counted === null || counted.includes(one.user.id)),
       })),
       you_may_approve: isReady && viewer === 'eligible',
       why_not: viewer === 'eligible' ? null : viewer,
@@ -89,15 +106,28 @@ function stateOf(row: Row, isWaiting: boolean, state: ApprovalState | undefined)
     row.reason === 'FAILED_REJECTED' ||
     row.reason === 'FAILED_EXPIRED' ||
     row.reason === 'SKIPPED_EXPIRED' ||
-    row.problem !== null
+    (row.problem !== null && !isWaiting)
   if (hasFailed) return 'failed'
   if (isWaiting) return 'closed'
-  return state?.approvedAt != null || row.startedAt !== null || isEnd(row.status) ? 'open' : 'closed'
+  if (state?.approvedAt != null || row.startedAt !== null) return 'open'
+  return isEnd(row.status) ? 'failed' : 'closed'
 }
 
-async function readEligibility(db: Database, state: ApprovalState, userId: number): Promise<Eligibility> {
+function sinceOf(row: Row, gate: GateRecord['state'], state: ApprovalState | undefined): string | null {
+  if (gate === 'open') return state?.approvedAt ?? row.askedAt
+  if (gate === 'failed' && row.completedAt !== null) return row.completedAt
+  return row.askedAt ?? row.requestedAt
+}
+
+/** Null: no one is asked. */
+async function readEligibility(
+  db: Database,
+  state: ApprovalState,
+  userId: number,
+): Promise<Eligibility | null> {
+  if (!state.demand) return null
   const [person] = await loadPeople(db, { environmentId: state.environmentId }, [userId])
-  if (!person || !state.demand) return 'no_permission'
+  if (!person) return 'no_permission'
   return eligibilityOf(person, state.demand, await loadStarters(db, state.actionId))
 }
 

@@ -1,12 +1,20 @@
 import { sql } from 'kysely'
 import { isEnd } from '#model/actions/status.ts'
-import { freezesThatHold } from '#model/gates/decide-gate.ts'
-import { type Freeze, type FreezeInForce, freezesOf, inForce } from '#model/gates/load-freezes.ts'
+import { freezesThatHold, type OverriddenFreeze } from '#model/gates/decide-gate.ts'
+import {
+  type Freeze,
+  type FreezeInForce,
+  freezesOf,
+  inForce,
+  OVERRIDDEN_FREEZES,
+} from '#model/gates/load-freezes.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
-import { GATES } from '#platform/vocabulary.ts'
+import { GATES, type Gate } from '#platform/vocabulary.ts'
 import { readApprovalGate } from './read-approval.ts'
+import { readChecksGate } from './read-checks.ts'
 import type { ActionGates, GateRecord } from './schemas.ts'
+import { notifyStale } from './stale-approvals.ts'
 
 type Row = {
   status: Status
@@ -20,10 +28,10 @@ type Row = {
   /** When a freeze last held it, and when it last left. */
   heldAt: string | null
   leftAt: string | null
+  overriddenFreezes: OverriddenFreeze[]
   overrides: FreezeOverride[]
 }
 type FreezeOverride = {
-  freeze_ids: number[]
   reason: string
   user: { id: number; name: string }
   created_at: string
@@ -38,7 +46,13 @@ export async function readGates(
   const found = await findRun(db, actionId)
   if (!found) return undefined
   const approval = await readApprovalGate(db, actionId, viewer.id)
-  const gates = [...(approval ? [approval] : []), await readFreezeGate(db, found)]
+  if (approval?.details.is_preparing) await notifyStale(db, actionId)
+  const checks = await readChecksGate(db, actionId)
+  const gates = [
+    ...(checks ? [checks] : []),
+    ...(approval ? [approval] : []),
+    await readFreezeGate(db, found),
+  ]
   return { action_id: actionId, branch: found.branch, gates }
 }
 
@@ -55,7 +69,8 @@ async function findRun(db: Database, actionId: number): Promise<Row | undefined>
       ${freezesOf(located.environment_id)} as freezes, clock_timestamp()::timestamptz(3) as now,
       held.occurred_at as "heldAt", (
         select min(e.occurred_at) from events e where e.action_id = a.id and e.id > held.id) as "leftAt",
-      coalesce((select json_agg(json_build_object('freeze_ids', o.freeze_ids, 'reason', o.reason,
+      ${OVERRIDDEN_FREEZES} as "overriddenFreezes",
+      coalesce((select json_agg(json_build_object('reason', o.reason,
           'user', json_build_object('id', u.id, 'name', u.name), 'created_at', o.created_at) order by o.id)
         from gate_overrides o join users u on u.id = o.user_id
         where o.action_id = a.id and o.gate = 'freeze'), '[]') as overrides
@@ -68,16 +83,21 @@ async function findRun(db: Database, actionId: number): Promise<Row | undefined>
   return rows[0]
 }
 
-/** The gates that would hold a run if it were started now. */
+/** The gates that would hold a run if it were started now, also those that it would be started with an override of. */
 export async function planGates(
   db: Database,
   environmentId: number,
-  run: { isRollback: boolean; needsApproval: boolean },
+  run: { isRollback: boolean; needsChecks: boolean; needsApproval: boolean; overrides: readonly Gate[] },
 ): Promise<GateRecord[]> {
-  const approval = { gate: 'approval' as const, gate_human_readable: GATES.approval }
-  const asked: GateRecord[] = run.needsApproval
-    ? [{ ...approval, state: 'closed', since: null, until: null, details: {} }]
-    : []
+  const stateOf = (gate: Gate) => (run.overrides.includes(gate) ? 'overridden' : 'closed')
+  const asked = [run.needsChecks ? ('checks' as const) : [], run.needsApproval ? ('approval' as const) : []]
+    .flat()
+    .map(
+      (gate): GateRecord => ({
+        ...{ gate, gate_human_readable: GATES[gate], state: stateOf(gate) },
+        ...{ since: null, until: null, details: {} },
+      }),
+    )
   const { rows } = await sql<{ freezes: Freeze[]; now: string }>`
     select ${freezesOf(environmentId)} as freezes, clock_timestamp()::timestamptz(3) as now`.execute(db)
   const { freezes, now } = rows[0]!
@@ -89,28 +109,30 @@ export async function planGates(
   const details = { freezes: await describeFreezes(db, holding), overrides: [] }
   const since = earliest(holding.map(beginOf))
   const gate = { gate: 'freeze' as const, gate_human_readable: GATES.freeze }
-  return [...asked, { ...gate, state: 'closed', since, until: untilOf(holding), details }]
+  return [...asked, { ...gate, state: stateOf('freeze'), since, until: untilOf(holding), details }]
 }
 
 async function readFreezeGate(db: Database, row: Row): Promise<GateRecord> {
-  const overriddenFreezes = row.overrides.flatMap(({ freeze_ids }) => freeze_ids)
   const active = isEnd(row.status) ? [] : inForce(row.freezes, row.now)
-  const holding = freezesThatHold({ ...row, overriddenFreezes, freezes: active })
+  const holding = freezesThatHold({ ...row, freezes: active })
   const gate = { gate: 'freeze' as const, gate_human_readable: GATES.freeze }
-  const overrides = row.overrides.map(({ freeze_ids, created_at, ...override }) => ({
-    ...override,
-    created_at: iso(created_at),
-  }))
+  const overrides = row.overrides.map((override) => ({ ...override, created_at: iso(override.created_at) }))
   const details = { freezes: await describeFreezes(db, holding), overrides }
   if (holding.length > 0) {
     const isHeld = row.reason === 'WAITING_FREEZE'
     const since = isHeld ? row.heldAt : latest([row.createdAt, earliest(holding.map(beginOf))])
     return { ...gate, state: 'closed', since, until: untilOf(holding), details }
   }
-  const wasOverridden = overriddenFreezes.length > 0
-  const state = wasOverridden ? 'overridden' : 'open'
-  const since = wasOverridden ? (overrides.at(-1)?.created_at ?? null) : row.leftAt
-  return { ...gate, state, since, until: null, details }
+  const last = overrides.at(-1)?.created_at
+  if (last === undefined || wasHeldSince(row, last, active))
+    return { ...gate, state: 'open', since: row.leftAt, until: null, details }
+  return { ...gate, state: 'overridden', since: last, until: null, details }
+}
+
+/** A later freeze held it again, and is over: the override did not let it through that one. */
+function wasHeldSince({ heldAt, startedAt }: Row, override: string, active: readonly object[]): boolean {
+  const isStillOverridden = startedAt === null && active.length > 0
+  return heldAt !== null && Date.parse(heldAt) > Date.parse(override) && !isStillOverridden
 }
 
 async function describeFreezes(db: Database, holding: readonly FreezeInForce[]): Promise<object[]> {

@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 
-// Of thousands of runs that wait, only those are compared again that people look at. Looking writes nothing: it notifies the
-// workers that what it shows is no longer what would start.
+// Of thousands of runs that wait, only those are compared again that people look at, and those are prepared first. Looking
+// writes nothing: it notifies the workers that what it shows is no longer what would start, or not known yet.
 
 const STALE_CHANNEL = 'stale_approvals'
 
@@ -21,9 +21,10 @@ export async function watchStale(
   })
 }
 
-/** Unless a worker looks at it already, or it does not wait for people. */
+/** Before all others, unless a worker looks at it already, or it does not wait for people. */
 export async function lookAtStale(db: Database, actionId: number): Promise<void> {
   await sql`
-    update approval_requests set due_at = clock_timestamp()
-    where action_id = ${actionId} and due_at is null and expires_at is not null`.execute(db)
+    update approval_requests set due_at = least(due_at, clock_timestamp()), is_watched = true
+    where action_id = ${actionId} and not is_watched
+      and (due_at is null and expires_at is not null or due_at <= clock_timestamp())`.execute(db)
 }

@@ -9,6 +9,7 @@ import type { LiveByServer } from '#platform/database/tables.ts'
 // What an approval covers, as one hash: people send it with their decision, and Gantry compares it before anything starts.
 
 export type SubjectFacts = {
+  actionId: number
   /** Of the same moment; see approval-sql.ts. */
   stamp: string
   salt: string
@@ -19,10 +20,13 @@ export type SubjectFacts = {
   variables: { id: number; name: string; hidden: boolean; value: string }[]
 }
 
-/** Undefined when the run was never at the gate. */
-export async function loadSubjectFacts(db: Database, actionId: number): Promise<SubjectFacts | undefined> {
+/** By run; those that were never at the gate are left out. */
+export async function loadSubjectFacts(
+  db: Database,
+  actionIds: readonly number[],
+): Promise<Map<number, SubjectFacts>> {
   const { rows } = await sql<SubjectFacts>`
-    select ${STAMP} as stamp, r.salt, coalesce(a.variables, a.hook_parsed_variables) as "runVariables",
+    select a.id as "actionId", ${STAMP} as stamp, r.salt, coalesce(a.variables, a.hook_parsed_variables) as "runVariables",
       jsonb_build_object('commit', a.commit ->> 'hash',
         'release', case when a.deployment ->> 'type' = 'rollback' then a.release_name end,
         'rollout', p.rollout, 'on_failure', p.on_failure,
@@ -41,8 +45,8 @@ export async function loadSubjectFacts(db: Database, actionId: number): Promise<
     join approval_requests r on r.action_id = a.id
     join pipelines p on p.id = a.pipeline_id
     left join applications app on app.id = p.application_id
-    where a.id = ${actionId}`.execute(db)
-  return rows[0]
+    where a.id = any(${actionIds}::bigint[])`.execute(db)
+  return new Map(rows.map((facts) => [facts.actionId, facts]))
 }
 
 /** Throws when a variable was sealed with another key. */

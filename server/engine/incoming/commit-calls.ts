@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { supersedeOlder } from '#engine/scheduling/assign-slots.ts'
 import { type OnMoves, reportMoves } from '#engine/scheduling/committed-moves.ts'
 import { startChildren } from '#engine/scheduling/start-children.ts'
+import { supersedeOlder } from '#engine/scheduling/superseded-runs.ts'
 import { acquireSlots, lockPipelines } from '#model/pipelines/queue-policy.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { RELEASE_WHEN_SILENT } from '#platform/database/release-when-silent.ts'
@@ -55,6 +55,10 @@ function separateDuplicates(calls: Calls) {
   const firsts: number[] = []
   const duplicates: Duplicate[] = []
   calls.forEach(({ hook, start }, n) => {
+    if (start?.duplicateOf !== undefined) {
+      duplicates.push({ n, first: n })
+      return
+    }
     const key = start?.key && `${hook.id} ${start.key.toString('latin1')}`
     const first = key ? firstByKey.get(key) : undefined
     if (first !== undefined) {
@@ -99,7 +103,7 @@ export async function commitInTransaction(
   const resolved = await resolveWithoutStart(trx, calls, firsts)
   for (const [n, result] of resolved) results[n] = result
   // Inserting checks the version itself; what is resolved without it must be current as well.
-  if (resolved.size > 0) {
+  if (resolved.size > 0 || firsts.length === 0) {
     const { version } = await trx.selectFrom('tree_version').select('version').executeTakeFirstOrThrow()
     if (version !== calls[0]!.version) return calls.map(() => STALE)
   }
@@ -137,7 +141,9 @@ async function storeDuplicates(
     const { hook, record, start } = calls[n]!
     const known = results[first]
     const actionId =
-      known && 'actionId' in known ? known.actionId : await claimedAction(trx, hook.id, start!.key!)
+      known && 'actionId' in known
+        ? known.actionId
+        : (start!.duplicateOf ?? (await claimedAction(trx, hook.id, start!.key!)))
     results[n] = { kind: 'duplicate', actionId }
     await trx
       .insertInto('hook_requests')

@@ -9,6 +9,9 @@ import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { HooksTable } from '#platform/database/tables.ts'
 
+/** For as long, a call of the host is a duplicate of the one that Gantry made for the same commit. */
+const FOUND_FOR = sql`interval '10 minutes'`
+
 type HookRow = Selectable<HooksTable> & {
   secret_algorithm: SignatureRule['algorithm'] | null
   settings: {
@@ -27,7 +30,13 @@ type HookRow = Selectable<HooksTable> & {
   provider_code: string | null
   credential_id: number | null
   notifies_on_start: boolean
+  is_connected: boolean
+  waits_for_checks: boolean
+  finds: Find[] | null
 }
+
+/** A call that Gantry made because the host did not. `until` (in milliseconds): from then on, the host's own is another one. */
+type Find = { ref: string; commit: string; actionId: number; until: number }
 
 /** Everything a call needs to know about its hook; compiled once per tree version. */
 export type CompiledHook = ReturnType<typeof compileHook>
@@ -47,7 +56,13 @@ export async function loadHook(
       exists (
         select from hooks o join pipelines q on q.id = o.pipeline_id
         where o.type = 'outgoing' and o.active and o.deleted_at is null
-          and (q.id = p.id or q.application_id = p.application_id or q.server_id = p.server_id)) as notifies_on_start
+          and (q.id = p.id or q.application_id = p.application_id or q.server_id = p.server_id)) as notifies_on_start,
+      exists (select from hook_connections c where c.hook_id = h.id) as is_connected,
+      exists (select from checks_terms x where x.pipeline_id = p.id) as waits_for_checks,
+      (select json_agg(json_build_object('ref', m.ref, 'commit', m.commit, 'actionId', r.action_id,
+          'until', extract(epoch from m.created_at + ${FOUND_FOR}) * 1000))
+        from missed_calls m join hook_requests r on r.id = m.request_id and r.action_id is not null
+        where m.hook_id = h.id and m.state = 'found' and m.created_at > now() - ${FOUND_FOR}) as finds
     from hooks h
     join pipelines p on p.id = h.pipeline_id
     left join applications application on application.id = p.application_id
@@ -83,6 +98,11 @@ function compileHook(row: HookRow, pipeline: PipelineDefinition, box: SecretBox)
     plan: planRun(pipeline),
     /** Whether outgoing hooks exist that may subscribe to the start of its runs. */
     notifiesOnStart: row.notifies_on_start,
+    /** Of connected hooks, what their hosts send is remembered: engine/catching-up. */
+    isConnected: row.is_connected,
+    /** Its host also calls when checks change, and does so for a while after the pipeline no longer waits for them. */
+    isToldOfChecks: row.is_connected && row.waits_for_checks,
+    finds: row.finds ?? [],
     application:
       row.repository === null
         ? null

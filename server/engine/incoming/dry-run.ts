@@ -123,6 +123,8 @@ function messageOf(verdict: Exclude<PayloadVerdict, { kind: 'accepted' }>): stri
   switch (verdict.kind) {
     case 'ping':
       return 'Ping: nothing is started.'
+    case 'checks':
+      return 'Checks have changed: nothing is started.'
     case 'ignored':
       return `Nothing is started: ${describeUnmet(verdict.unmet)}.`
     case 'rejected_variables':

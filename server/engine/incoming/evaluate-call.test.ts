@@ -20,6 +20,7 @@ const pipeline = {
   isArchived: false,
   queuePolicy: 'queue' as const,
   maxParallelActions: 1,
+  needsChecks: false,
   needsApproval: false,
   hasDependents: false,
   rollout: null,
@@ -48,6 +49,9 @@ const hookOf = (more: Partial<CompiledHook> = {}): CompiledHook => ({
   pipeline,
   plan: planRun(pipeline),
   notifiesOnStart: false,
+  isConnected: false,
+  isToldOfChecks: false,
+  finds: [],
   application: null,
   ...more,
 })

@@ -1,4 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { type ChecksEvent, readChecksEvent } from '#model/connections/checks-event.ts'
+import { type Push, readPush } from '#model/connections/read-push.ts'
 import { type SignatureProblem, signatureProblem } from '#model/hooks/signature-schemes.ts'
 import { type ConditionResult, describeUnmet, unmetCondition } from '#model/payload/conditions.ts'
 import { extractVariables, type Variables } from '#model/payload/extract-variables.ts'
@@ -7,7 +9,7 @@ import type { RateLimiter } from '#platform/rate-limit.ts'
 import type { CompiledHook } from './compiled-hook.ts'
 import type { HookTokens } from './hook-tokens.ts'
 import { decodeBody, encodingOf, parsePayload } from './parse-payload.ts'
-import { contentTypeOf, type Headers, isPing, maskSecrets } from './sender-headers.ts'
+import { contentTypeOf, deliveryIdOf, type Headers, isPing, maskSecrets } from './sender-headers.ts'
 
 /** `body`: the bytes as received. */
 export type Call = { headers: Headers; body: Buffer; address: string }
@@ -16,6 +18,8 @@ export type Call = { headers: Headers; body: Buffer; address: string }
 export type Verdict =
   | { kind: 'accepted'; variables: Variables }
   | { kind: 'ping' }
+  /** Checks of a commit have changed: runs that wait for them look again. */
+  | { kind: 'checks'; event: ChecksEvent }
   | { kind: 'ignored'; unmet: ConditionResult }
   /** `problem` is for the record. It is not in the response, and the response time must not reveal it. */
   | { kind: 'rejected_signature'; problem: SignatureProblem }
@@ -28,8 +32,8 @@ export const UNAUTHENTICATED_LIMIT = { perSecond: 20, burst: 100 }
 
 const PAYLOAD_STATUS_CODES = { malformed: 400, too_large: 413, unsupported_media_type: 415 }
 
-/** `body`: the decoded payload; null when it was not decoded, or could not be. */
-export type Evaluation = { verdict: Verdict; body: Buffer | null }
+/** `body`: the decoded payload; null when it was not decoded, or could not be. `push`: of calls to connected hooks. */
+export type Evaluation = { verdict: Verdict; body: Buffer | null; push?: Push | null }
 
 type Limits = { limiter: RateLimiter; hookTokens: HookTokens; maxPayload: number }
 
@@ -52,29 +56,45 @@ export async function evaluateCall(
   if (decoded.kind === 'undecodable')
     return { verdict: { kind: 'rejected_payload', code: decoded.code, message: decoded.message }, body: null }
   const { body } = decoded
-  return { verdict: evaluatePayload(hook, { headers: call.headers, body }), body }
+  const { verdict, payload } = judgePayload(hook, { headers: call.headers, body })
+  return { verdict, body, push: hook.isConnected ? readPush(payload) : null }
 }
 
 export type PayloadVerdict = Exclude<Verdict, { kind: 'rejected_signature' | 'rate_limited' }>
 
 /** The part that dry runs and replays share: they are not signed, and their body is decoded. */
 export function evaluatePayload(hook: CompiledHook, call: Pick<Call, 'headers' | 'body'>): PayloadVerdict {
-  const unsupported = (message: string): PayloadVerdict => ({
-    kind: 'rejected_payload',
-    code: 'unsupported_media_type',
-    message,
+  return judgePayload(hook, call).verdict
+}
+
+/** `payload`: undefined when it cannot be read. */
+function judgePayload(
+  hook: CompiledHook,
+  call: Pick<Call, 'headers' | 'body'>,
+): { verdict: PayloadVerdict; payload?: unknown } {
+  const rejected = (code: keyof typeof PAYLOAD_STATUS_CODES, message: string) => ({
+    verdict: { kind: 'rejected_payload' as const, code, message },
   })
   if (encodingOf(call.headers) === null)
-    return unsupported('The only supported `Content-Encoding` is `gzip`.')
+    return rejected('unsupported_media_type', 'The only supported `Content-Encoding` is `gzip`.')
   const payload = parsePayload(contentTypeOf(call.headers), call.body)
   if (payload.kind === 'unsupported')
-    return unsupported('The body must be JSON. Send `Content-Type: application/json`.')
-  if (payload.kind === 'malformed')
-    return { kind: 'rejected_payload', code: 'malformed', message: payload.message }
-  if (isPing(call.headers)) return { kind: 'ping' }
-  const unmet = unmetCondition(hook.conditions, { payload: payload.value, headers: call.headers })
+    return rejected('unsupported_media_type', 'The body must be JSON. Send `Content-Type: application/json`.')
+  if (payload.kind === 'malformed') return rejected('malformed', payload.message)
+  return { verdict: judgeParsed(hook, call.headers, payload), payload: payload.value }
+}
+
+function judgeParsed(
+  hook: CompiledHook,
+  headers: Headers,
+  { value, text }: { value: unknown; text: string },
+): PayloadVerdict {
+  if (isPing(headers)) return { kind: 'ping' }
+  const event = hook.isToldOfChecks ? readChecksEvent(headers, value) : null
+  if (event) return { kind: 'checks', event }
+  const unmet = unmetCondition(hook.conditions, { payload: value, headers })
   if (unmet) return { kind: 'ignored', unmet }
-  const extracted = extractVariables(hook.variables, payload.value, payload.text)
+  const extracted = extractVariables(hook.variables, value, text)
   if (extracted.kind === 'invalid') return { kind: 'rejected_variables', errors: extracted.errors }
   return { kind: 'accepted', variables: extracted.variables }
 }
@@ -101,6 +121,7 @@ function problemOf(hook: CompiledHook, { headers, body }: Call, now: number): Si
 const STATUS_CODES: Record<Exclude<Verdict['kind'], 'rejected_payload'>, number> = {
   accepted: 202,
   ping: 200,
+  checks: 200,
   ignored: 200,
   rejected_signature: 403,
   rate_limited: 429,
@@ -114,7 +135,7 @@ export function recordOf(
   hook: CompiledHook,
   /** Without an address: Gantry made it. */
   call: Omit<Call, 'address'> & { address: string | null },
-  { verdict, body }: Evaluation,
+  { verdict, body, push = null }: Evaluation,
   url: string,
   startedAt: number,
 ) {
@@ -136,6 +157,10 @@ export function recordOf(
     response_body: explain(verdict),
     retry_of: null as string | null,
     duration_ms: Math.round(performance.now() - startedAt),
+    /** Null for hooks that are not connected. */
+    delivery_id: hook.isConnected ? deliveryIdOf(call.headers) : null,
+    pushed_ref: push?.ref ?? null,
+    pushed_commit: push?.commit ?? null,
   }
 }
 

@@ -1,5 +1,6 @@
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { reportMoves } from '#engine/scheduling/committed-moves.ts'
+import type { Push } from '#model/connections/read-push.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { VERSION } from '#platform/version.ts'
@@ -15,6 +16,7 @@ export type FoundCall = {
   url: string
   headers: Record<string, string>
   body: Buffer
+  push: Push
 }
 
 export type FoundResult = 'started' | 'duplicate' | 'recorded' | 'refused' | 'gone' | 'lost'
@@ -29,7 +31,10 @@ export function storeFoundCall(
   {
     before,
     after,
-  }: { before: (trx: Transaction) => Promise<boolean>; after: (trx: Transaction) => Promise<void> },
+  }: {
+    before: (trx: Transaction) => Promise<boolean>
+    after: (trx: Transaction, requestId: string) => Promise<void>
+  },
 ): Promise<FoundResult> {
   return retryWhileStale<FoundResult>(async () => {
     const startedAt = performance.now()
@@ -38,7 +43,8 @@ export function storeFoundCall(
     if (!hook?.active) return 'gone'
     const call = { headers: found.headers, body: found.body, address: null }
     const verdict = evaluatePayload(hook, call)
-    const record = recordOf(hook, call, { verdict, body: call.body }, found.url, startedAt)
+    const push = hook.isConnected ? found.push : null
+    const record = recordOf(hook, call, { verdict, body: call.body, push }, found.url, startedAt)
     const key = idempotencyKey(call.headers, call.body)
     const start =
       verdict.kind === 'accepted'
@@ -64,7 +70,7 @@ export function storeFoundCall(
         )
         if (again!.kind === 'stale') return 'stale'
       }
-      await after(trx)
+      await after(trx, record.id)
       return stored!.kind
     })
   })

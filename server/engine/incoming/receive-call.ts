@@ -3,6 +3,8 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
+import type { ChecksEvent } from '#model/connections/checks-event.ts'
+import type { Push } from '#model/connections/read-push.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import { withQueryTimeout } from '#platform/database/client.ts'
 import type { ConnectionSettings, Database } from '#platform/database/connect.ts'
@@ -27,6 +29,7 @@ import type { StartedBy } from './insert-calls.ts'
 import { lookUpCalls } from './look-up-calls.ts'
 import { createRejectionLog } from './rejections.ts'
 import { idempotencyKey } from './sender-headers.ts'
+import { wakeChecks } from './wake-checks.ts'
 
 const FLUSH_EVERY_MS = 5_000
 
@@ -56,6 +59,7 @@ export async function createCallReceiver(options: {
     limiter: createRateLimiter(),
     hookTokens: createHookTokens(leaseFrom(db)),
     rejections,
+    wakeChecks: (hookId: string, event: ChecksEvent) => wakeChecks(db, hookId, event),
     onCall: options.onCall,
     /** How many of its own connections could not be opened, or were lost. */
     connectionFailures: () => connections.poolState().failures,
@@ -147,14 +151,33 @@ async function evaluateAndStore(
   startedAt: number,
 ): Promise<Received | 'stale'> {
   const evaluation = await evaluateCall(cached.hook, call, deps, Date.now())
-  const { verdict, body } = evaluation
+  const { verdict, body, push } = evaluation
   const record = recordOf(cached.hook, call, evaluation, url, startedAt)
+  if (verdict.kind === 'checks') return noteChecks(deps, cached.hook.id, verdict, record)
   if (verdict.kind !== 'rejected_signature' && verdict.kind !== 'rate_limited') {
     const key = idempotencyKey(call.headers, body ?? call.body)
-    return storeCall(deps, cached, verdict, record, { key, origin: originOf(call), user: null })
+    const duplicateOf = push ? findFound(cached.hook, push) : undefined
+    return storeCall(deps, cached, verdict, record, { key, origin: originOf(call), user: null, duplicateOf })
   }
   if (verdict.kind === 'rejected_signature' && !(await deps.cache.isCurrent(cached))) return 'stale'
   await deps.rejections.record(cached.hook.id, record)
+  return { ...verdict, requestId: record.id }
+}
+
+/** The run of a call that Gantry made shortly before, because this one did not come. */
+function findFound({ finds }: CachedHook['hook'], { ref, commit }: Push): number | undefined {
+  return finds.find((one) => one.ref === ref && one.commit === commit && one.until > Date.now())?.actionId
+}
+
+/** A commit may have hundreds of checks: of such calls little is stored. */
+async function noteChecks(
+  { rejections, wakeChecks }: ReceiveOptions,
+  hookId: string,
+  verdict: Extract<Verdict, { kind: 'checks' }>,
+  record: CallRecord,
+): Promise<Received> {
+  await wakeChecks(hookId, verdict.event)
+  await rejections.record(hookId, record)
   return { ...verdict, requestId: record.id }
 }
 

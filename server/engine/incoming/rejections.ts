@@ -6,16 +6,26 @@ import type { CallRecord } from './evaluate-call.ts'
 
 type RejectedCall = Pick<
   CallRecord,
-  'id' | 'outcome' | 'response_status_code' | 'ip_address' | 'url' | 'body_bytes' | 'signature_problem'
+  | 'id'
+  | 'outcome'
+  | 'response_status_code'
+  | 'ip_address'
+  | 'url'
+  | 'body_bytes'
+  | 'signature_problem'
+  | 'delivery_id'
 >
+
+const KINDS = { rejected: ['rejected_signature', 'rate_limited'], checks: ['checks'] }
+const kindOf = ({ outcome }: RejectedCall) => (outcome === 'checks' ? 'checks' : 'rejected')
 
 const STORED_PER_HOUR = 20
 const HOUR_MS = 3_600_000
 const MAX_HOOKS = 10_000
 
 /**
- * Records calls that were rejected for their signature or their rate. The first twenty per hook and hour are stored,
- * without bodies; the rest is counted. An attack must neither fill the disk nor go unnoticed.
+ * Records calls that were rejected for their signature or their rate, and calls about checks. Of each kind, the first twenty
+ * per hook and hour are stored, without bodies; the rest is counted. An attack must neither fill the disk nor go unnoticed.
  */
 export function createRejectionLog(db: Database) {
   /** The hour in which a hook reached its twenty records, as far as this process knows. */
@@ -31,10 +41,11 @@ export function createRejectionLog(db: Database) {
 
   async function recordNext(hookId: string, call: RejectedCall): Promise<void> {
     const hour = Math.floor(Date.now() / HOUR_MS)
-    const isFull = fullHours.get(hookId) === hour
+    const key = `${hookId} ${kindOf(call)}`
+    const isFull = fullHours.get(key) === hour
     if (!isFull && (await db.transaction().execute((trx) => insertUnlessFull(trx, hookId, call, hour))))
       return
-    fullHours.set(hookId, hour)
+    fullHours.set(key, hour)
     count(hookId, call.outcome, 1)
   }
 
@@ -78,12 +89,13 @@ async function insertUnlessFull(
   await sql`select pg_advisory_xact_lock(hashtextextended(${hookId}, 0))`.execute(trx)
   const { numAffectedRows } = await sql`
     insert into hook_requests (id, hook_id, type, ip_address, url, method, outcome, response_status_code, body_bytes,
-      signature_problem)
+      signature_problem, delivery_id)
     select ${call.id}::uuid, ${hookId}::uuid, 'incoming', ${call.ip_address}, ${call.url}, 'POST', ${call.outcome},
-      ${call.response_status_code}::int, ${call.body_bytes}::int, ${call.signature_problem}
+      ${call.response_status_code}::int, ${call.body_bytes}::int, ${call.signature_problem},
+      ${call.delivery_id}
     where (
       select count(*) from (
-        select from hook_requests where hook_id = ${hookId}::uuid and outcome in ('rejected_signature', 'rate_limited')
+        select from hook_requests where hook_id = ${hookId}::uuid and outcome = any(${KINDS[kindOf(call)]}::text[])
           and id >= ${uuidAt(hour * HOUR_MS)}::uuid limit ${STORED_PER_HOUR}
       ) as stored
     ) < ${STORED_PER_HOUR}`.execute(trx)

@@ -61,6 +61,8 @@ function bodyOf(received: Received, baseUrl: string) {
       return answerBody('Duplicate: this call has already started the pipeline.', baseUrl, received)
     case 'ping':
       return answerBody('Pong. The hook is ready; nothing was started.', baseUrl, received)
+    case 'checks':
+      return answerBody('Runs that wait for these checks look again. Nothing was started.', baseUrl, received)
     case 'ignored': {
       const message = `Nothing was started: ${describeUnmet(received.unmet)}.`
       return answerBody(message, baseUrl, received)

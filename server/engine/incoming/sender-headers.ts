@@ -29,6 +29,14 @@ export function idempotencyKey(headers: Headers, body: Buffer): Buffer | null {
   return null
 }
 
+/** The sender's id of a call, unless it is none that anyone would send. */
+export function deliveryIdOf(headers: Headers): string | null {
+  const id = ID_HEADERS.map((name) => headers[name]).find(
+    (value) => typeof value === 'string' && value !== '',
+  )
+  return typeof id === 'string' && /^[!-~]{1,200}$/.test(id) ? id : null
+}
+
 const SCRATCH = Buffer.allocUnsafeSlow(64 * 1024)
 
 /** In one piece where it fits: copying a body takes less than a hash that is fed twice. */

@@ -7,7 +7,7 @@ import { isEnd } from '#model/actions/status.ts'
 import type { Visibility } from '#model/actions/visibility.ts'
 import { eventKinds, matchingKind } from '#model/events/event-kinds.ts'
 import { TERMS } from '#model/gates/approval-sql.ts'
-import { type Demand, eligibilityOf, strictest } from '#model/gates/approval-terms.ts'
+import { demandOf, eligibilityOf, strictest } from '#model/gates/approval-terms.ts'
 import { loadPeople } from '#model/gates/load-people.ts'
 import { loadStarters } from '#model/gates/starters.ts'
 import type { CapturedValues } from '#model/hooks/captured.ts'
@@ -165,8 +165,8 @@ type GatesContext = {
 /** What templates see of the gates of a run: where it waits, and who has decided. */
 async function readGatesContext(db: Database, actionId: number) {
   const { rows } = await sql<GatesContext>`
-    select case when exists (select from targets t where t.action_id = a.id and t.gate = 'approval')
-        then 'approval' else a.gate end as waiting_at,
+    select case when r.approved_at is null and exists (
+        select from targets t where t.action_id = a.id and t.gate = 'approval') then 'approval' else a.gate end as waiting_at,
       a.environment_id as "environmentId", ${TERMS} as terms, r.expires_at as until, coalesce((
         select json_agg(json_build_object('decision', d.decision, 'by', u.name, 'comment', d.comment) order by d.id)
         from approvals d join users u on u.id = d.user_id where d.action_id = a.id and d.lapsed_at is null), '[]')
@@ -175,15 +175,14 @@ async function readGatesContext(db: Database, actionId: number) {
   const row = rows[0]
   const demand = strictest(row?.terms ?? [])
   const approved = row?.decisions.filter(({ decision }) => decision === 'approved') ?? []
+  // People can approve it while it waits for its checks.
+  const isAsking = row?.waiting_at === 'approval' || (row?.waiting_at === 'checks' && row.until !== null)
   return {
     waiting_at: row?.waiting_at ?? null,
     approval: {
       required: demand?.required ?? 0,
       given: approved.length,
-      asked:
-        row?.waiting_at === 'approval' && demand
-          ? await namesOfAsked(db, actionId, row.environmentId, demand)
-          : [],
+      asked: isAsking ? await namesOfAsked(db, actionId, row) : [],
       until: row?.until ?? null,
       decisions: row?.decisions ?? [],
     },
@@ -197,11 +196,12 @@ const MAX_ASKED = 10
 async function namesOfAsked(
   db: Database,
   actionId: number,
-  environmentId: number,
-  demand: Demand,
+  { environmentId, terms }: Pick<GatesContext, 'environmentId' | 'terms'>,
 ): Promise<string[]> {
-  const starters = await loadStarters(db, actionId)
   const people = await loadPeople(db, { environmentId })
+  const demand = demandOf(terms, people)
+  if (!demand) return []
+  const starters = await loadStarters(db, actionId)
   const eligible = people.filter((person) => eligibilityOf(person, demand, starters) === 'eligible')
   return eligible.slice(0, MAX_ASKED).map(({ name }) => name)
 }

@@ -3,7 +3,7 @@
 // that stores its new commit (engine/incoming/found-call).
 import { sql } from 'kysely'
 import type { Login } from '#adapters/repositories/access.ts'
-import type { Tips, TipsRequest } from '#adapters/repositories/read-tips.ts'
+import type { ReadTips, Tips } from '#adapters/repositories/read-tips.ts'
 import { storeFoundCall } from '#engine/incoming/found-call.ts'
 import type { OnMoves } from '#engine/scheduling/committed-moves.ts'
 import { pushCall } from '#model/connections/push-call.ts'
@@ -19,14 +19,6 @@ const WITHIN_MS = 20_000
 /** How many repositories one process asks at a time. */
 const MAX_POLLS = 16
 const MAX_BACKOFF_SECONDS = 900
-
-export type ReadTips = (
-  applicationId: number,
-  request: Pick<
-    TipsRequest,
-    'repository' | 'provider' | 'branches' | 'token' | 'sshKey' | 'withinMs' | 'signal'
-  >,
-) => Promise<Tips>
 
 export type PollingOptions = {
   db: Database
@@ -78,7 +70,8 @@ export function startPolling(options: PollingOptions): { stop(): Promise<void> }
     for (const branch of branches) {
       const after = read.tips.get(branch)
       const known = stored.get(branch)
-      // A branch that was deleted makes no call; neither does one that was never seen before.
+      // A branch that was deleted makes no call; neither does the first look at one. What appears later has moved from nothing.
+      if (after === undefined && !known) await recordTip(db, claimed.hookId, branch, ABSENT)
       if (after === undefined || after === known?.tip) continue
       if (known) await call(claimed, branch, known, after)
       else await recordTip(db, claimed.hookId, branch, after)
@@ -119,6 +112,8 @@ export function startPolling(options: PollingOptions): { stop(): Promise<void> }
     },
   }
 }
+
+const ABSENT = '0'.repeat(40)
 
 type StoredTip = { tip: string; moves: number }
 

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { type Overrider, prepareOverrides } from '#engine/gates/override.ts'
 import { planGates } from '#engine/gates/read-gates.ts'
 import { IS_HELD } from '#engine/scheduling/held-targets.ts'
 import { loadServers } from '#model/inventory/load-resources.ts'
@@ -25,7 +26,7 @@ export function planPipeline(
   db: Database,
   pipelineId: number,
   input: RunInput,
-  viewer: { seesActions: boolean },
+  viewer: { seesActions: boolean; overrider: Overrider },
 ): Promise<PlanOutcome> {
   return db.transaction().execute(async (trx): Promise<PlanOutcome> => {
     const resolved = await resolveRun(trx, pipelineId, input, viewer)
@@ -35,16 +36,17 @@ export function planPipeline(
     if (plan.kind === 'impossible') return conflict(plan.reason)
     const [hasSlot] = await acquireSlots(trx, [definition])
     if (!hasSlot) return conflict(BUSY)
+    const overridden = await prepareOverrides(trx, input.override ?? [], viewer.overrider)
+    if (overridden.kind !== 'allowed') return overridden
     const isRollback = resolved.source.deployment?.type === 'rollback'
     // Rollbacks that need approval are found once they are started: what they run is compared then.
     const needsApproval = definition.needsApproval && !isRollback
-    const gates = await planGates(trx, definition.environmentId, { isRollback, needsApproval })
-    const [first] = gates
-    const reason = first
-      ? first.gate === 'approval'
-        ? 'WAITING_APPROVAL'
-        : 'WAITING_FREEZE'
-      : await findWaitingReason(trx, definition, plan.targets)
+    const needsChecks = definition.needsChecks && !isRollback
+    const overrides = (input.override ?? []).map(({ gate }) => gate)
+    const run = { isRollback, needsChecks, needsApproval, overrides }
+    const gates = await planGates(trx, definition.environmentId, run)
+    const first = gates.find(({ state }) => state === 'closed')
+    const reason = first ? WAITING_AT[first.gate] : await findWaitingReason(trx, definition, plan.targets)
     const targets = await describeTargets(trx, pipelineId, plan.targets)
     return {
       kind: 'planned',
@@ -62,6 +64,12 @@ export function planPipeline(
     }
   })
 }
+
+const WAITING_AT = {
+  checks: 'WAITING_CHECKS',
+  approval: 'WAITING_APPROVAL',
+  freeze: 'WAITING_FREEZE',
+} as const
 
 function deployOf(
   { pipeline: { application, credentialId }, source: { deployment, commit } }: ResolvedRun,

@@ -81,7 +81,7 @@ export const runRoutes: FastifyPluginAsyncTypebox<RunRoutes> = async (app, deps)
     }),
     async (request, reply) => {
       const { plan, deploy } = unwrap(
-        await planPipeline(deps.db, request.params.id, request.body, { seesActions: seesActions(request) }),
+        await planPipeline(deps.db, request.params.id, request.body, requesterOf(request)),
       )
       if (!deploy || request.query.include !== 'changes' || !mayCompare(request)) return plan
       return compare({ userId: callerOf(request).id, reply, ifBusy: () => plan }, async (signal) => ({

@@ -106,7 +106,10 @@ export const runPlanSchema = t.namedObject('RunPlan', {
       'The source of a deploy; null for other operations. The commit of a branch is resolved when the run starts.',
   }),
   rollback: t.refOrNull(rollbackSchema, 'What a rollback would undo; null for other runs.'),
-  gates: t.List(t.ref(gateSchema), 'The closed gates that the run would wait at, in their order.'),
+  gates: t.List(
+    t.ref(gateSchema),
+    'The gates that would hold the run, in their order: `closed`, or `overridden` by this request.',
+  ),
   would_wait: t.Unsafe<ReasonCode | null>({
     type: ['string', 'null'],
     description: 'Why the run would wait: a `status_reason_code`, or null when it would start immediately.',

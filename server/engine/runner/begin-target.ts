@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { type DetachedStep, moveDetached } from '#engine/scheduling/detached-steps.ts'
 import { JobReassignedError } from '#engine/scheduling/move-steps.ts'
 import type { BegunTarget, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
@@ -10,6 +11,7 @@ import { createMaskers, type Masker } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { AttemptLostError, HandOver } from '#platform/queue/handler.ts'
+import { trackedStep } from './detached-step.ts'
 import { loadRun, type Run, type UnreadableRun } from './load-run.ts'
 import { markInterrupted } from './mark-live.ts'
 import { isSwitchStep } from './perform-switch.ts'
@@ -24,7 +26,7 @@ export const CANCELLED: State = { status: 'failed', reason: 'FAILED_CANCELLED' }
 export const WORKER_LOST: State = { status: 'failed', reason: 'FAILED_WORKER_LOST' }
 
 /** `isSwitch`: it begins with a switch that an earlier attempt was lost in. */
-type Plan = { order: number; end?: State; note?: string; isSwitch?: boolean }
+type Plan = { order: number; end?: State; note?: string; isSwitch?: boolean; isReattached?: boolean }
 
 /**
  * Begins an attempt at a target, at its first step or where another attempt was interrupted. Null: the target is
@@ -48,12 +50,21 @@ export async function beginTarget(
       const run = (isSettled && fresh) || (await loadRun(trx, deps.box, targetId))
       fresh = undefined
       const plan = planStart(begun, run)
+      const detached = await trackStart(trx, begun, plan, run)
       const note = plan.note ?? why
       if (note) await addNote(trx, { ...begun, stepOrder: plan.order }, note)
       const explain = (inner: Transaction, text: string) =>
         tryAddNote(inner, { ...begun, stepOrder: plan.order }, text)
       const alongside = (inner: Transaction) => markInterrupted(inner, targetId)
-      return { ...plan, isSwitch: plan.isSwitch === true, note, run: run as Run, explain, alongside }
+      return {
+        ...plan,
+        isSwitch: plan.isSwitch === true,
+        note,
+        run: run as Run,
+        detached,
+        explain,
+        alongside,
+      }
     })
   }
   try {
@@ -89,6 +100,9 @@ const NOT_REPEATED = 'The worker was lost, and the step cannot be repeated safel
 function planStart(begun: BegunTarget, run: Run | UnreadableRun): Plan {
   const { order, status } = begun.steps.find((step) => !isEnd(step.status))!
   if ('kind' in run) return { order, end: FAILED, note: run.message }
+  const detached = begun.detached?.order === order && status === 'in-progress' ? begun.detached : null
+  // It runs, or has ended meanwhile: only the server knows.
+  if (detached && detached.statePath !== null) return { order, isReattached: true }
   // Reverting is finished once it has begun, unless the machine for it is gone.
   const isReverting = order === run.revertOrder && status === 'in-progress'
   const canFinish = begun.elsewhere === null || begun.isHomeOnline
@@ -96,10 +110,25 @@ function planStart(begun: BegunTarget, run: Run | UnreadableRun): Plan {
   if (!begun.isReassigned) return { order }
   const wasHandedOver = !begun.steps.some((step) => step.status === 'in-progress')
   if (wasHandedOver) return order === run.revertOrder ? { order } : { order, note: HANDED_OVER }
-  const resumed = begun.attempt <= MAX_ATTEMPTS ? resumeAt(begun.steps, run.steps) : null
+  const mayTry = begun.counted <= MAX_ATTEMPTS
+  // Nothing was started, and nothing is in its log. An attempt for every step before it was no attempt at this one.
+  if (detached && begun.counted <= MAX_ATTEMPTS + order - 1) return { order }
+  const resumed = mayTry ? resumeAt(begun.steps, run.steps) : null
   if (resumed === null) return { order, end: WORKER_LOST, note: NOT_REPEATED }
   const isSwitch = isSwitchStep(run.steps.find((step) => step.order === resumed)!)
   return { order: resumed, note: REASSIGNED, isSwitch }
+}
+
+/** The token of the step that starts, if that may run on its server by itself. */
+async function trackStart(
+  trx: Transaction,
+  begun: BegunTarget,
+  { order, end, isReattached }: Plan,
+  run: Run | UnreadableRun,
+): Promise<DetachedStep | null> {
+  if (isReattached) return begun.detached
+  const next = end || 'kind' in run ? null : trackedStep(run, order)
+  return moveDetached(trx, begun, next)
 }
 
 /** The attempt is over in an orderly way: another one continues the target. */
@@ -119,3 +148,5 @@ export function withoutSecrets(thrown: unknown, newMasker: () => Masker): Error 
     return masker.push(text) + masker.flush()
   })
 }
+
+export type BegunAttempt = NonNullable<Awaited<ReturnType<typeof beginTarget>>>

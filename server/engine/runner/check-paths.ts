@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Repositories } from '#adapters/repositories/repositories.ts'
 import type { TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import { knownBaseline, loadChanges, readBaselines, type StoredChanges } from '#model/actions/changes.ts'
+import { UNCHANGED } from '#model/actions/status.ts'
 import { compilePathRules, countsFile, type PathRules } from '#model/payload/path-rules.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -15,7 +16,7 @@ import { recordChanges } from './record-changes.ts'
 
 type Deps = { db: Database; box: SecretBox; log: Log; lifecycle: TargetLifecycle; repositories: Repositories }
 
-export type PathsOutcome = { kind: 'skipped' } | { kind: 'starts'; note: string | null }
+export type StartOutcome = { kind: 'skipped' } | { kind: 'starts'; note: string | null }
 
 /** For finding the commit and comparing it. When the time is up, the run starts. */
 const WITHIN_MS = 600_000
@@ -29,7 +30,7 @@ const MAX_TRIES = 3
  * when the call comes: runs before it may fail, or take back what this one compares with. Whatever prevents the
  * comparison, the run starts, and its log says why.
  */
-export async function checkPaths(deps: Deps, targetId: number, job: JobContext): Promise<PathsOutcome> {
+export async function checkPaths(deps: Deps, targetId: number, job: JobContext): Promise<StartOutcome> {
   const checked = await retryOutage(() => findCheck(deps.db, targetId), job.signal)
   if (!checked) return { kind: 'starts', note: null }
   const watch = deps.lifecycle.watchCancellation(checked.actionId)
@@ -39,7 +40,10 @@ export async function checkPaths(deps: Deps, targetId: number, job: JobContext):
       const verdict = await evaluate(deps, checked, targetId, signal)
       if (verdict.kind === 'starts') return startsBecause(verdict.why)
       const verify = (trx: Transaction) => verifyLive(trx, checked, verdict.compared)
-      const skipped = await retryOutage(() => deps.lifecycle.skipUnchanged(targetId, job, verify), job.signal)
+      const skipped = await retryOutage(
+        () => deps.lifecycle.skip(targetId, job, UNCHANGED, verify),
+        job.signal,
+      )
       if (skipped === 'skipped') return { kind: 'skipped' }
       if (skipped === 'started') return { kind: 'starts', note: null }
       if (skipped === 'busy')
@@ -56,7 +60,7 @@ export async function checkPaths(deps: Deps, targetId: number, job: JobContext):
   }
 }
 
-function startsBecause(why: string): PathsOutcome {
+function startsBecause(why: string): StartOutcome {
   return { kind: 'starts', note: `${why} The run starts.` }
 }
 
@@ -109,7 +113,7 @@ async function evaluate(
   if (resolved.kind !== 'resolved') return starts('The source could not be fetched.')
   const to = resolved.commit.hash
   const branch = branchOf(run)
-  await recordChanges(deps, { actionId, applicationId, serverIds, to, branch, fetch, signal })
+  await recordChanges(deps, { actionIds: [actionId], applicationId, serverIds, to, branch, fetch, signal })
   // It ends early without an error.
   signal.throwIfAborted()
   const stored = await retryOutage(() => loadChanges(db, actionId), signal)

@@ -122,7 +122,7 @@ async function recordShipped(
   const { actionId, application, server, commit } = run
   if (!commit?.hash) return
   await recordChanges(deps, {
-    actionId,
+    actionIds: [actionId],
     applicationId: application!.id,
     serverIds: [server.id],
     to: commit.hash,

@@ -49,9 +49,10 @@ export async function pruneReleases(db: Database, context: StepContext): Promise
   if ('kind' in found) return found
   await retryOutage(() => replaceReleases(db, diskOf(run), found.releases), signal)
   const names = await findUnneeded(db, context, found)
-  if (names.length > 0 && !run.revertsAll) return remove(db, context, names)
-  await context.line(run.revertsAll ? POSTPONED : nothingToRemove(found, run.application!.deploymentsKeep))
-  return DONE
+  if (run.revertsAll) await context.line(POSTPONED)
+  else if (names.length === 0) await context.line(nothingToRemove(found, run.application!.deploymentsKeep))
+  const isNeeded = names.length > 0 || found.hasLeftovers
+  return isNeeded && !run.revertsAll ? remove(db, context, names) : DONE
 }
 
 const POSTPONED =

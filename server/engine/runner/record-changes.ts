@@ -16,10 +16,11 @@ import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 
 export type ChangesRequest = {
-  actionId: number
+  /** Most often one. Several that deploy the same commit to the same servers share a comparison. */
+  actionIds: readonly number[]
   applicationId: number
   serverIds: readonly number[]
-  /** The full hash of the commit that the action deploys, and the branch that it was found on, if any. */
+  /** The full hash of the commit that they deploy, and the branch that it was found on, if any. */
   to: string
   branch: string | null
   /** How to get a live commit that the mirror lacks; null: not at all. */
@@ -33,19 +34,20 @@ type Deps = { db: Database; repositories: Repositories }
 const FETCH_MS = 15_000
 
 /**
- * Stores what the action ships to the servers, compared with what is live there now. Nothing about a comparison fails a
+ * Stores what the actions ship to the servers, compared with what is live there now. Nothing about a comparison fails a
  * deploy: where it is not possible, the reason is stored. Ends early, without an error, when the signal aborts.
  */
 export async function recordChanges(deps: Deps, request: ChangesRequest): Promise<void> {
-  const { actionId, applicationId, serverIds, to, signal } = request
+  const { actionIds, applicationId, serverIds, to, signal } = request
   try {
     const read = () => readBaselines(deps.db, applicationId, serverIds)
     const baselines = await retryOutage(read, signal)
     for (const group of groupServers(serverIds, baselines)) {
-      const store = () => deps.db.transaction().execute((trx) => storeBaseline(trx, actionId, group))
-      if (!(await retryOutage(store, signal))) continue
+      const store = () => deps.db.transaction().execute((trx) => storeBaseline(trx, actionIds, group))
+      const open = await retryOutage(store, signal)
+      if (open.length === 0) continue
       const found = await compareWith(deps, request, group.baseline)
-      await retryOutage(() => storeDifference(deps.db, actionId, group, to, found), signal)
+      await retryOutage(() => storeDifference(deps.db, open, group, to, found), signal)
     }
   } catch (error) {
     if (!signal.aborted) throw error

@@ -2,6 +2,7 @@
 // stores every move (target-lifecycle.ts), executors run commands on the server, step-logs store what they print.
 import { join } from 'node:path'
 import type { Connect } from '#adapters/executors/connect.ts'
+import type { HttpClient } from '#adapters/http-client/client.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
 import { openTargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import { allowRemote } from '#manage/applications/allow-remote.ts'
@@ -10,19 +11,21 @@ import type { Database } from '#platform/database/connect.ts'
 import { retryOutage } from '#platform/database/outages.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { checkPaths } from './check-paths.ts'
+import { checkTip } from './check-tip.ts'
 import { runTarget } from './run-target.ts'
 import type { Reach, RunnerDeps } from './running-target.ts'
 import { createStepHandler } from './step-handlers.ts'
 
 /** Builds what running targets takes; one per process. */
 export async function openRunner(
-  options: Pick<RunnerDeps, 'box' | 'log'> &
+  options: Pick<RunnerDeps, 'box' | 'log' | 'recheck' | 'reattachSeconds'> &
     Parameters<typeof openTargetLifecycle>[0] & {
       home: string
       /** Of a repository with its submodules. */
       maxSourceBytes: number
       connect: Connect
       guard: AddressGuard
+      http: HttpClient
     },
 ) {
   const { db, box, log } = options
@@ -37,7 +40,13 @@ export async function openRunner(
     box,
     log,
     lifecycle,
-    checkPaths: (targetId, job) => checkPaths({ db, box, log, lifecycle, repositories }, targetId, job),
+    recheck: options.recheck,
+    async checkStart(targetId, job) {
+      const checks = { db, box, log, lifecycle, repositories, http: options.http }
+      const tip = await checkTip(checks, targetId, job)
+      return tip.kind === 'skipped' ? tip : checkPaths(checks, targetId, job)
+    },
+    reattachSeconds: options.reattachSeconds,
     reach: createReach(db, options.connect),
     handleStep: createStepHandler({ db, repositories }),
   }

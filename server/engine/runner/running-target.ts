@@ -1,12 +1,15 @@
+import type { DetachedSteps } from '#adapters/executors/detached.ts'
 import type { Executor, Unreachable } from '#adapters/executors/executor.ts'
+import type { DetachedStep } from '#engine/scheduling/detached-steps.ts'
 import type { TargetAttempt, TargetLifecycle } from '#engine/scheduling/target-lifecycle.ts'
 import type { SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Masker } from '#platform/masking/mask-stream.ts'
 import type { Log } from '#platform/queue/core.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
-import type { PathsOutcome } from './check-paths.ts'
+import type { StartOutcome } from './check-paths.ts'
 import type { Run, StepDefinition } from './load-run.ts'
+import type { createRemovals } from './removals.ts'
 import type { StepHandler, StepOutcome } from './step.ts'
 
 export type Reach = (
@@ -23,9 +26,16 @@ export type RunnerDeps = {
   /** Connects to the server; the executor is closed when the target is done. */
   reach: Reach
   handleStep: StepHandler
+  /** Of a run that passed its checks a while ago: whether they are still green. If not, its gate closes. */
+  recheck: (targetId: number, signal: AbortSignal) => Promise<void>
+  /** GANTRY_REATTACH_SECONDS. */
+  reattachSeconds: number
   /** Whether a run starts at all. */
-  checkPaths: (targetId: number, job: JobContext) => Promise<PathsOutcome>
+  checkStart: (targetId: number, job: JobContext) => Promise<StartOutcome>
 }
+
+/** `left`: this worker stops following it. `silentMs`: since the server answered last; null when that is not known. */
+export type Interruption = { kind: 'left' } | { kind: 'lost'; silentMs: number | null }
 
 /** A target that this process runs. */
 export type RunningTarget = {
@@ -41,6 +51,19 @@ export type RunningTarget = {
   /** The step whose log has got a note at the start of this attempt. */
   notedOrder: number | null
   executor?: Executor
+  /** The server has been reached before: from now on a lost connection is waited for. */
+  hasConnected: boolean
+  /** The step that runs, if it may run on its server by itself. */
+  detached: DetachedStep | null
+  /** Over the connection of `executor`. */
+  detachedSteps?: DetachedSteps
+  /** Why the step that ran last has no result: it may run on. */
+  interruption: Interruption | null
+  /** Its reason is RECONNECTING, unless it reverts. */
+  isReconnecting: boolean
+  /** When the server answered last, by `performance.now()`; only while it does not. */
+  silentSince?: number
+  removals: ReturnType<typeof createRemovals>
   /** The step that runs. */
   step?: StepDefinition
 }

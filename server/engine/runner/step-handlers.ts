@@ -60,17 +60,26 @@ export function createStepHandler(deps: { db: Database; repositories: Repositori
   } satisfies Record<DeployStep, StepHandler>
 
   return async (context) => {
-    const { step, run } = context
-    // In the middle of a deploy: from here on this attempt, and no earlier one, may switch releases.
-    if (context.isResumed && run.application !== null && run.hasRelease && !run.isActivated) {
-      const locked = await runCommand(context, takeLock(baseOf(run), attemptOf(context)))
-      if (locked.kind !== 'done') return locked
+    const { step, detached } = context
+    if (detached?.isRunning) {
+      const outcome = await detached.attach(context)
+      if (outcome.kind === 'done') return resumeDeploy(context)
+      if (outcome.kind !== 'void') return outcome
     }
+    const resumed = await resumeDeploy(context)
+    if (resumed.kind !== 'done') return resumed
     if (!step.builtIn) return runCustomCommand(context, step.command!)
     // Stored names may be newer than this process.
     if (!Object.hasOwn(handlers, step.name)) return failed('FAILED', `Unknown built-in step: ${step.name}.`)
     return handlers[step.name as DeployStep](context)
   }
+}
+
+/** In the middle of a deploy: from here on this attempt, and no earlier one, may switch releases. */
+async function resumeDeploy(context: StepContext): Promise<StepOutcome> {
+  const { run, isResumed } = context
+  const isInMiddle = run.application !== null && run.hasRelease && !run.isActivated
+  return isResumed && isInMiddle ? runCommand(context, takeLock(baseOf(run), attemptOf(context))) : DONE
 }
 
 const NOTHING_BEFORE =

@@ -19,12 +19,16 @@ export async function openStepLog(
   signal: AbortSignal,
   { isEmpty }: { isEmpty: boolean },
 ): Promise<StepLog> {
+  const end = isEmpty ? NOTHING : await retryOutage(() => endOfLog(db, owner), signal)
   return createLogWriter({
-    startOffset: isEmpty ? 0 : (await retryOutage(() => endOfLog(db, owner), signal)).offset,
+    startOffset: end.offset,
+    isLineOpen: end.isLineOpen,
     newMasker,
     store: (chunk) => retryOutage(() => append(db, owner, chunk), signal),
   })
 }
+
+const NOTHING = { offset: 0, isLineOpen: false }
 
 /** Adds a line from Gantry, in the transaction of the move that it explains. */
 export async function addNote(trx: Transaction, owner: LogOwner, note: string): Promise<void> {

@@ -9,7 +9,8 @@ import type { Run, StepDefinition } from './load-run.ts'
 /** How a step ended. `message` is the last line of its log. */
 export type StepOutcome =
   | { kind: 'done' }
-  | { kind: 'failed'; reason: ReasonCode; message: string | null }
+  /** `isFinal`: also when the server can be reached again. */
+  | { kind: 'failed'; reason: ReasonCode; message: string | null; isFinal: boolean }
   /** The signal aborted; the code that aborted it knows what follows. */
   | { kind: 'stopped' }
 
@@ -30,12 +31,26 @@ export type StepContext = {
   write(chunk: Buffer): Promise<void>
   /** A line from Gantry. */
   line(text: string): Promise<void>
+  /** Null: the step runs attached to the connection. */
+  detached: DetachedRun | null
+}
+
+type PreparedCommand = { kind: 'ready'; command: Command } | StepOutcome
+
+/** A step that runs on its server by itself; see detached-step.ts. */
+export type DetachedRun = {
+  /** Follows what an earlier attempt has started. `void`: nothing has run, and nothing will: `run` starts it. */
+  attach(context: StepContext): Promise<StepOutcome | { kind: 'void' }>
+  /** Whether something was started under its token. */
+  isRunning: boolean
+  /** Runs it under its token; attached to the connection where the server, or a worker, cannot do more. */
+  run(context: StepContext, prepare: () => Promise<PreparedCommand>): Promise<StepOutcome>
 }
 
 export type StepHandler = (context: StepContext) => Promise<StepOutcome>
 
 /** How long the processes of a command have between SIGTERM and SIGKILL. */
-const GRACE_MS = 10_000
+export const GRACE_MS = 10_000
 /** When the worker stops: it has waited already, and must exit soon. */
 const STOPPING_GRACE_MS = 1_000
 
@@ -113,8 +128,8 @@ export function timedOut({ timeoutSeconds }: StepDefinition): StepOutcome {
   )
 }
 
-export function failed(reason: ReasonCode, message: string | null): StepOutcome {
-  return { kind: 'failed', reason, message }
+export function failed(reason: ReasonCode, message: string | null, { isFinal = false } = {}): StepOutcome {
+  return { kind: 'failed', reason, message, isFinal }
 }
 
 function isStopping({ reason }: AbortSignal): boolean {
@@ -134,15 +149,14 @@ export const attemptOf = ({ run, attempt }: StepContext) => ({ run: runIdOf(run)
 
 /** Runs a command that a user wrote, in the folder of the release when there is one. */
 export async function runCustomCommand(context: StepContext, command: string): Promise<StepOutcome> {
+  const { detached } = context
+  if (detached) return detached.run(context, () => prepareCustomCommand(context, command))
   const prepared = await prepareCustomCommand(context, command)
   return prepared.kind === 'ready' ? runCommand(context, prepared.command) : prepared
 }
 
 /** Writes to the log which variables it leaves out. */
-export async function prepareCustomCommand(
-  context: StepContext,
-  command: string,
-): Promise<{ kind: 'ready'; command: Command } | StepOutcome> {
+export async function prepareCustomCommand(context: StepContext, command: string): Promise<PreparedCommand> {
   const { run } = context
   const { application, deployment } = run
   const release = run.hasRelease ? run.releaseName : null

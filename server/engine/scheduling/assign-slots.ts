@@ -1,24 +1,29 @@
 import { sql } from 'kysely'
-import { isEnd, OUTDATED, SKIPPED, type State, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
+import { isEnd, OUTDATED, SKIPPED, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
 import { type PlacedServer, placeTarget } from '#model/workers/placement.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode } from '#platform/database/tables.ts'
 import { gateOf } from '#platform/vocabulary.ts'
 import { findOutdated, forgetFrozen, holdRun, holdRuns, releaseHeld, returnSlots } from './frozen-runs.ts'
+import {
+  askAtGates,
+  holdAtGates,
+  holdGated,
+  holdLoadedGated,
+  holdRestGated,
+  isHeldAtGate,
+  returnGated,
+} from './gated-runs.ts'
 import { IS_HELD, isHeld } from './held-targets.ts'
+import { releaseChildren, skipActions } from './release-children.ts'
 import { completeHeld, planReturns } from './resolve-held.ts'
 import { needsSlot, type ScheduledAction, type ScheduledTarget } from './scheduled-action.ts'
-import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
+import type { SchedulingPass } from './scheduling-pass.ts'
 import { actionState, REVERTING, readyTargets, skippedTargets } from './states.ts'
 import { storeWaiting } from './store-moves.ts'
-import {
-  holdLoadedUnapproved,
-  holdRestUnapproved,
-  holdUnapproved,
-  returnUnapproved,
-} from './unapproved-runs.ts'
-import { askAgain } from './verify-approval.ts'
+import { skipLoadedSuperseded } from './superseded-runs.ts'
+import { IS_OF_HOOK } from './superseded-sql.ts'
 
 /** `worker`: the name of the only workers that may run it; null for all. */
 export type TargetJob = { targetId: number; worker: string | null }
@@ -39,7 +44,7 @@ const WAITING_AT_ONCE = 2_000
 
 /**
  * Assigns free slots: to actions on their pipeline, then to targets on their server, as far as a worker can take
- * them. What ends frees slots and releases its children, so this repeats until nothing moves any more. Writes
+ * them. What ends frees slots and releases its children, so this repeats until nothing moves. Writes
  * everything, and enqueues the targets that may run. The cost does not depend on how many wait. Of actions that the pass has
  * loaded before, only the servers of targets that are ready or held are looked at.
  */
@@ -62,9 +67,9 @@ export async function assignSlots(
     const skipped = slotted.flatMap(({ targets, maxFailed }) => skippedTargets(targets, maxFailed))
     await pass.endIdle(skipped, SKIPPED)
     await completeHeld(pass)
-    // Those that need approval again wait for it, while the others continue.
-    const ready = slotted.flatMap(({ targets, isApproved }) =>
-      readyTargets(targets).filter(({ reason }) => reason !== 'WAITING_APPROVAL' || isApproved),
+    // Those that a gate sent back wait for it, while the others continue.
+    const ready = slotted.flatMap((action) =>
+      readyTargets(action.targets).filter((target) => !isHeldAtGate(action, target)),
     )
     const held = slotted.flatMap(({ targets }) => targets.filter(isHeld))
     for (const { serverId } of [...ready, ...held]) servers.add(serverId)
@@ -94,7 +99,7 @@ function takeAll(ids: Set<number>): number[] {
 async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]): Promise<void> {
   if (pipelineIds.length === 0) return
   for (const action of await chooseNext(pass, pipelineIds)) pass.acquireSlot(action)
-  await holdLoadedUnapproved(pass, pipelineIds)
+  await holdLoadedGated(pass, pipelineIds)
   for (const action of pass.loaded()) {
     if (needsSlot(action) && pipelineIds.includes(action.pipelineId))
       pass.moveAction(action, WAITING_FOR_PIPELINE)
@@ -104,15 +109,15 @@ async function assignPipelineSlots(pass: SchedulingPass, pipelineIds: number[]):
 
 /** The next runs for which slots are free and that no gate holds. Runs that a freeze held come before newer ones. */
 async function chooseNext(pass: SchedulingPass, pipelineIds: number[]): Promise<ScheduledAction[]> {
-  const next = await nextApproved(pass, pipelineIds)
+  const next = await nextPassed(pass, pipelineIds)
   if (pass.freezes().length > 0) {
     if (next.length > 0) {
-      await holdRestUnapproved(pass, pipelineIds)
+      await holdRestGated(pass, pipelineIds)
       await holdRuns(pass, pipelineIds)
     }
-  } else if (pass.holdsRuns()) await releaseRuns(pass, pipelineIds)
+  } else if (pass.holdsRuns()) await releaseRuns(pass, pipelineIds, UNLIMITED_PER_PASS)
   else return next
-  return nextApproved(pass, pipelineIds)
+  return nextPassed(pass, pipelineIds)
 }
 
 /**
@@ -121,33 +126,37 @@ async function chooseNext(pass: SchedulingPass, pipelineIds: number[]): Promise<
  */
 const ROUNDS = 10
 
-async function nextApproved(pass: SchedulingPass, pipelineIds: number[]): Promise<ScheduledAction[]> {
+async function nextPassed(pass: SchedulingPass, pipelineIds: number[]): Promise<ScheduledAction[]> {
   for (let round = 0; round < ROUNDS; round++) {
     const next = await pass.load(await nextActions(pass.trx, pipelineIds))
-    if (!(await holdUnapproved(pass, next))) return next
+    if (!(await holdGated(pass, next))) return next
   }
   return []
 }
 
 /**
- * Runs that a freeze held wait for a slot again, oldest first; call it only while none is in force. Returns what has to
- * be looked at; `isLast`: there are no more.
+ * Runs that a freeze held wait for a slot again, oldest first, at most so many of each pipeline; call it only while none is in
+ * force. Returns the pipelines that have to be looked at.
  */
 export async function releaseRuns(
   pass: SchedulingPass,
   of: readonly number[] | 'all',
-): Promise<{ pipelineIds: number[]; isLast: boolean }> {
-  const { outdated, pipelineIds, isEmpty } = await releaseHeld(pass, of)
+  perPipeline: number,
+): Promise<number[]> {
+  const { outdated, pipelineIds } = await releaseHeld(pass, of, perPipeline)
   await skipActions(pass, await pass.load(outdated), OUTDATED)
   await pass.flush()
-  const isForgotten = await forgetFrozen(pass)
-  return { pipelineIds, isLast: isForgotten || isEmpty }
+  await forgetFrozen(pass)
+  return pipelineIds
 }
 
-/** Of a run at a gate that was opened: it waits for a slot, unless it is too late for it. */
+/** Of a run at a gate that was opened: it waits for a slot, unless another gate holds it, or it is too late for it. */
 export async function leaveGate(pass: SchedulingPass, action: ScheduledAction): Promise<void> {
+  const gate = gateOf(action.reason)
   const closed = pass.closedGate(action)
-  if (gateOf(action.reason) === null || closed === 'approval') return
+  if (gate === null || closed === gate) return
+  // Checks or approval may be required since, while another gate held it.
+  if (closed === 'checks' || closed === 'approval') return holdAtGates(pass, [action])
   if (closed === 'freeze') return holdRun(pass, action)
   const outdated = await findOutdated(pass.trx, [action.pipelineId], [action.id])
   if (outdated.length > 0) await skipActions(pass, [action], OUTDATED)
@@ -159,7 +168,7 @@ async function moveRestToWaiting({ trx, at, loaded }: SchedulingPass, pipelineId
   const rest = { pipelineIds, except: loaded().map(({ id }) => id), limit: WAITING_AT_ONCE }
   for (let count = WAITING_AT_ONCE; count === WAITING_AT_ONCE; ) {
     const stored = await storeWaiting(trx, at, rest)
-    await askAgain(trx, stored.unapproved)
+    await askAtGates(trx, stored.gated)
     count = stored.count
   }
 }
@@ -173,24 +182,15 @@ async function nextActions(trx: Transaction, pipelineIds: number[]): Promise<num
       select case p.max_parallel_actions when 0 then ${UNLIMITED_PER_PASS}
         else p.max_parallel_actions - (select count(*) from actions where pipeline_id = p.id and has_place) end as free
     ) as slots
+    left join superseded_pipelines superseded on superseded.pipeline_id = p.id
     cross join lateral (
-      select id from actions
+      select id from actions a
       where pipeline_id = p.id and status in ('queued', 'waiting') and not has_place and gate is null
+        and (superseded.newest is null or id >= superseded.newest or not ${IS_OF_HOOK})
       order by id limit greatest(free, 0)
     ) as next
     where p.id = ${anyId(pipelineIds)}`.execute(trx)
   return rows.map((row) => row.id)
-}
-
-/** Ends actions that have not started, without a run. */
-async function skipActions(
-  pass: SchedulingPass,
-  actions: readonly ScheduledAction[],
-  end: State = SKIPPED,
-): Promise<void> {
-  const targets = actions.flatMap((action) => action.targets)
-  await pass.endIdle(targets, end)
-  for (const action of actions) pass.moveAction(action, end)
 }
 
 /** Returns the targets that have a slot now; the others of `ready` wait. The actions that a gate holds by now return theirs. */
@@ -204,7 +204,7 @@ async function assignServerSlots(
   const waiting = servers.flatMap((server) => server.waiting)
   const heldIds = servers.flatMap((server) => server.held)
   const actions = await pass.load([...waiting.map(({ actionId }) => actionId), ...heldIds])
-  const gated = [...(await returnSlots(pass)), ...returnUnapproved(pass)]
+  const gated = [...(await returnSlots(pass)), ...returnGated(pass), ...(await skipLoadedSuperseded(pass))]
   const gatedIds = new Set(gated.map(({ id }) => id))
   const back = await planReturns(pass)
   const waitingIds = new Set(waiting.map(({ targetId }) => targetId))
@@ -274,77 +274,4 @@ async function serverSlots(trx: Transaction, serverIds: number[]): Promise<Serve
     ) as slots
     where s.id = ${anyId(serverIds)}`.execute(trx)
   return rows
-}
-
-/**
- * The children of what has ended: queued, with the commit of their parent, when it has completed; otherwise
- * skipped, with their own children. Returns those that are queued now.
- */
-async function releaseChildren(pass: SchedulingPass): Promise<ScheduledAction[]> {
-  const ended = new Map(pass.loaded().flatMap((one) => (isEnd(one.status) ? [[one.id, one.status]] : [])))
-  if (ended.size === 0) return []
-  await pass.flush()
-  const { rows } = await sql<{ id: number }>`
-    select id from actions where parent_id = ${anyId([...ended.keys()])} and status = 'pending'`.execute(
-    pass.trx,
-  )
-  const children = await pass.load(rows.map((row) => row.id))
-  const released = children.filter((child) => ended.get(child.parentId!) === 'completed')
-  await inheritCommit(pass.trx, released)
-  for (const child of released) pass.moveAction(child, QUEUED)
-  const skipped = children.filter((child) => !released.includes(child))
-  await skipActions(pass, skipped)
-  return skipped.length > 0 ? [...released, ...(await releaseChildren(pass))] : released
-}
-
-/** A child that deploys the same source deploys the very commit of its parent. */
-async function inheritCommit(trx: Transaction, children: ScheduledAction[]): Promise<void> {
-  const ids = children.filter((child) => child.type === 'deploy').map((child) => child.id)
-  if (ids.length === 0) return
-  await sql`
-    update actions child set commit = parent.commit, deployment = child.deployment ||
-      jsonb_build_object('source_type', 'commit', 'source_ref', parent.commit ->> 'hash')
-    from actions parent
-    where child.id = any(${ids}::bigint[]) and parent.id = child.parent_id and parent.commit is not null
-      and parent.deployment ->> 'repository' = child.deployment ->> 'repository'`.execute(trx)
-}
-
-/**
- * Skips the runs of these pipelines that hooks have started, that have not started, and that a newer one
- * supersedes; one that waits for checks or approval supersedes none. Runs that users started stay. The slots that become free are assigned when the newer run is
- * scheduled.
- */
-export async function supersedeOlder(
-  trx: Transaction,
-  pipelines: readonly { id: number; environmentId: number }[],
-): Promise<void> {
-  const byEnvironment = Map.groupBy(pipelines, (pipeline) => pipeline.environmentId)
-  // All at once, in order: two commits that take the same locks one by one could deadlock.
-  await lockScheduling(trx, [...byEnvironment.keys()])
-  for (const [environmentId, group] of byEnvironment) {
-    const pass = await openSchedulingPass(trx, environmentId)
-    await supersede(
-      pass,
-      group.map(({ id }) => id),
-    )
-  }
-}
-
-/** Of pipelines whose newest run has passed checks and approval just now. */
-export async function supersede(pass: SchedulingPass, pipelineIds: readonly number[]): Promise<void> {
-  await skipActions(pass, await pass.load(await olderRuns(pass.trx, pipelineIds)))
-  await releaseChildren(pass)
-  await pass.flush()
-}
-
-async function olderRuns(trx: Transaction, pipelineIds: readonly number[]): Promise<number[]> {
-  const { rows } = await sql<{ id: number }>`
-    with not_started as (
-      select id, max(id) filter (where gate is null or gate = 'freeze') over (partition by pipeline_id) as newest
-      from actions
-      where pipeline_id = any(${pipelineIds}::bigint[]) and status in ('pending', 'waiting', 'queued')
-        and trigger_type = 'hook' and triggered_by is null
-    )
-    select id from not_started where id < newest order by id`.execute(trx)
-  return rows.map((row) => row.id)
 }

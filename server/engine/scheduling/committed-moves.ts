@@ -3,7 +3,7 @@
 import { isEnd } from '#model/actions/status.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { ReasonCode, Status } from '#platform/database/tables.ts'
-import { takeTurn } from './take-turns.ts'
+import { takeTurn } from './environment-turns.ts'
 
 export type CommittedMoves = {
   /** Scheduling passes in this transaction. */

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { isEnd, WAITING_FOR_FREEZE, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
+import { isHeldByAny } from '#model/gates/load-freezes.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status } from '#platform/database/tables.ts'
@@ -24,8 +25,8 @@ export async function holdRuns(pass: SchedulingPass, pipelineIds: readonly numbe
   await noteFrozen(pass)
   await pass.flush()
   const except = pass.loaded().map(({ id }) => id)
-  const freezeIds = pass.freezes().map(({ id }) => id)
-  while ((await storeHeld(trx, at, { pipelineIds, freezeIds, except })) === HELD_AT_ONCE) {}
+  const isHeld = isHeldByAny(pass.freezes())
+  while ((await storeHeld(trx, at, { pipelineIds, isHeld, except })) === HELD_AT_ONCE) {}
 }
 
 /** One that has left the gate before. */
@@ -62,8 +63,10 @@ async function noteFrozen(pass: SchedulingPass): Promise<void> {
   await sql`
     insert into frozen_environments (environment_id, since, all_continue)
     values (${pass.environmentId}, ${pass.at}, ${allContinue})
-    on conflict (environment_id) do update set all_continue = frozen_environments.all_continue or excluded.all_continue
-      where not frozen_environments.all_continue and excluded.all_continue`.execute(pass.trx)
+    on conflict (environment_id) do update
+      set all_continue = frozen_environments.all_continue or excluded.all_continue, thawed_at = null
+      where not frozen_environments.all_continue and excluded.all_continue
+        or frozen_environments.thawed_at is not null`.execute(pass.trx)
 }
 
 type Held = { id: number; pipelineId: number; previous: Status }
@@ -72,16 +75,14 @@ type Held = { id: number; pipelineId: number; previous: Status }
 async function storeHeld(
   trx: Transaction,
   at: string,
-  of: { pipelineIds: readonly number[]; freezeIds: readonly number[]; except: readonly number[] },
+  of: { pipelineIds: readonly number[]; isHeld: RawBuilder<boolean>; except: readonly number[] },
 ): Promise<number> {
   const { rows } = await sql<Held>`
     with next as materialized (
       select held.id, held.status from pipelines p cross join lateral (
         select a.id, a.status from actions a
         where a.pipeline_id = p.id and a.status in ('queued', 'waiting') and not a.has_place and a.gate is null
-          and a.id <> all(${of.except}::bigint[]) and a.deployment ->> 'type' is distinct from 'rollback'
-          and not ${of.freezeIds}::bigint[] <@ array(
-            select unnest(o.freeze_ids) from gate_overrides o where o.action_id = a.id and o.gate = 'freeze')
+          and a.id <> all(${of.except}::bigint[]) and ${of.isHeld}
         order by a.id limit ${HELD_AT_ONCE}
       ) as held
       where p.id = ${anyId(of.pipelineIds)} limit ${HELD_AT_ONCE}
@@ -95,7 +96,7 @@ async function storeHeld(
   return rows.length
 }
 
-type Released = { pipelineIds: number[]; outdated: number[]; isEmpty: boolean }
+type Released = { pipelineIds: number[]; outdated: number[] }
 
 /**
  * The freeze is over: the oldest runs that it held on each of these pipelines wait for a slot again, and nothing else of
@@ -104,15 +105,18 @@ type Released = { pipelineIds: number[]; outdated: number[]; isEmpty: boolean }
 export async function releaseHeld(
   pass: SchedulingPass,
   pipelineIds: readonly number[] | 'all',
+  perPipeline: number,
 ): Promise<Released> {
   const { trx, at } = pass
-  const found = await findHeld(trx, pass.environmentId, pipelineIds)
+  const found = await findHeld(trx, pass.environmentId, pipelineIds, perPipeline)
+  await sql`
+    update frozen_environments set thawed_at = ${at}
+    where environment_id = ${pass.environmentId} and thawed_at is null`.execute(trx)
   const continuing = found.filter(({ isOutdated }) => !isOutdated)
   await storeReleased(trx, at, continuing)
   return {
     pipelineIds: [...new Set(found.map(({ pipelineId }) => pipelineId))],
     outdated: found.flatMap(({ id, isOutdated }) => (isOutdated ? id : [])),
-    isEmpty: found.length === 0,
   }
 }
 
@@ -141,36 +145,55 @@ export async function findOutdated(
   return rows.map(({ id }) => id)
 }
 
+/**
+ * Those that continue, then those that are outdated, each in the order of ids: a run that can start does not wait
+ * until the others have ended.
+ */
 async function findHeld(
   trx: Transaction,
   environmentId: number,
   pipelineIds: readonly number[] | 'all',
+  atMost: number,
 ): Promise<{ id: number; pipelineId: number; isOutdated: boolean }[]> {
   const ids = pipelineIds === 'all' ? await pipelinesOf(trx, environmentId) : pipelineIds
   if (ids.length === 0) return []
-  const perPipeline = Math.max(1, Math.floor(HELD_AT_ONCE / ids.length))
+  const perPipeline = Math.min(atMost, Math.max(1, Math.floor(HELD_AT_ONCE / ids.length)))
   const { rows } = await sql<{ id: number; pipelineId: number; isOutdated: boolean }>`
     with held as materialized (
-      select next.* from unnest(${ids}::bigint[]) as p (id) cross join lateral (
-        select id, pipeline_id, branch, ${CAN_BE_OUTDATED} as by_hook from actions
-        where gate = 'freeze' and pipeline_id = p.id order by id limit ${perPipeline}
-      ) as next
-      order by next.id limit ${HELD_AT_ONCE}
+      select id, pipeline_id, branch, ${CAN_BE_OUTDATED} as by_hook from actions
+      where gate = 'freeze' and pipeline_id = ${anyId(ids)}
     ),
     newest as materialized (
-      ${newestStarted(ids, sql`(select min(id) from held)`)}
-      union all
-      select pipeline_id, branch, max(id) from actions
-      where gate = 'freeze' and pipeline_id = ${anyId(ids)} and ${CAN_BE_OUTDATED}
-        and not (select all_continue from frozen_environments where environment_id = ${environmentId})
-      group by pipeline_id, branch
+      select pipeline_id, branch, max(id) as id from (
+        ${newestStarted(ids, OLDEST_HELD)} union all ${newestOfAll(environmentId, ids)}
+      ) as each group by pipeline_id, branch
+    ),
+    judged as (
+      select held.id, held.pipeline_id, coalesce(by_hook and newest.id > held.id, false) as outdated
+      from held left join newest on newest.pipeline_id = held.pipeline_id and newest.branch = held.branch
+    ),
+    ordered as (
+      select *, row_number() over (partition by pipeline_id order by outdated, id) as place from judged
     )
-    select id, pipeline_id as "pipelineId", by_hook and exists (
-      select from newest where newest.pipeline_id = held.pipeline_id and newest.branch = held.branch
-        and newest.id > held.id) as "isOutdated"
-    from held order by id`.execute(trx)
+    select id, pipeline_id as "pipelineId", outdated as "isOutdated" from ordered
+    where place <= ${perPipeline} order by outdated, id limit ${HELD_AT_ONCE}`.execute(trx)
   return rows
 }
+
+const OLDEST_HELD = sql<number>`(select min(id) from held)`
+
+/**
+ * Where only the newest run of each branch continues: that one, wherever it is by now. A release takes several passes: it may
+ * have left the gate, or have ended since the first pass, while older ones are still held.
+ */
+const newestOfAll = (environmentId: number, pipelineIds: readonly number[]) => sql`
+  select pipeline_id, branch, max(id) as id from actions
+  join frozen_environments frozen on frozen.environment_id = ${environmentId} and not all_continue
+  where pipeline_id = ${anyId(pipelineIds)} and id >= ${OLDEST_HELD} and ${CAN_BE_OUTDATED} and (
+    gate = 'freeze' or gate is null and status in ('queued', 'waiting')
+    or completed_at >= thawed_at and status_reason_code <> 'SKIPPED_OUTDATED' and exists (
+      select from events e where e.action_id = actions.id and e.status_reason_code = 'WAITING_FREEZE'))
+  group by pipeline_id, branch`
 
 /** Those with runs at the gate. */
 async function pipelinesOf(trx: Transaction, environmentId: number): Promise<number[]> {
@@ -213,11 +236,10 @@ async function record(
   noteWaiting(trx, runs.length)
 }
 
-/** Whether none is held any more. Under the lock: none comes in between. */
-export async function forgetFrozen({ trx, environmentId }: SchedulingPass): Promise<boolean> {
-  const { rows } = await sql`
+/** If none is held. Under the lock: none comes in between. */
+export async function forgetFrozen({ trx, environmentId }: SchedulingPass): Promise<void> {
+  await sql`
     delete from frozen_environments where environment_id = ${environmentId} and not exists (
       select from pipelines p join actions a on a.pipeline_id = p.id and a.gate = 'freeze'
-      where p.environment_id = ${environmentId}) returning environment_id`.execute(trx)
-  return rows.length > 0
+      where p.environment_id = ${environmentId})`.execute(trx)
 }

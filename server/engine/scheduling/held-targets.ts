@@ -16,7 +16,7 @@ export function isHeld({ status, reason }: State): boolean {
 export const IS_HELD = sql<boolean>`
   (status = ${sql.lit(HELD.status)} and status_reason_code = ${sql.lit(HELD.reason)})`
 
-/** Nothing of it will run any more, unless all go back. */
+/** Nothing more of it will run, unless all targets revert. */
 export function isOver(target: State): boolean {
   return isEnd(target.status) || isHeld(target)
 }

@@ -6,7 +6,7 @@ import { hasJob } from '#platform/queue/target-jobs.ts'
 import type { EnqueueTargets, TargetJob } from './assign-slots.ts'
 import type { OnMoves } from './committed-moves.ts'
 import { IS_HELD } from './held-targets.ts'
-import { requestApprovals, scheduleEnvironment } from './schedule-new.ts'
+import { requestMissing, scheduleEnvironment } from './schedule-new.ts'
 import { placeWaiting } from './stranded-targets.ts'
 
 export type Enqueue = ReturnType<typeof createEnqueue>
@@ -31,7 +31,7 @@ export function createEnqueue(queue: Queue) {
 /**
  * Assigns free slots that something still waits for. What frees a slot also assigns it, so there is little to
  * find: a limit that was raised, a server that was removed from a pipeline. Targets that should run and have no
- * job, because it went to the dead letters, get another one; those whose worker is gone wait for one again. The job
+ * job, because it went to the dead letters, get another one; those whose worker was lost wait for one again. The job
  * `scheduling.sweep`.
  */
 export async function sweepSlots(
@@ -47,7 +47,7 @@ export async function sweepSlots(
     if (orphaned.length > 0) await enqueueTargets(trx, targets)
   })
   await placeWaiting(db, enqueueTargets, onError, onMoves)
-  await requestApprovals(db, 'missing').catch(onError)
+  await requestMissing(db, 'missing').catch(onError)
   // An error in one environment must not stop the others.
   for (const { environmentId, ...affected } of await findFreeSlots(db))
     await scheduleEnvironment(db, environmentId, affected, enqueueTargets, onMoves).catch(onError)

@@ -12,7 +12,7 @@ import { stepMoves } from './states.ts'
 type Change = (steps: readonly StoredStep[], at: string) => StoredStep[]
 type MovedSteps = { steps: StoredStep[]; moves: ReturnType<typeof stepMoves>; isCancelled: boolean }
 
-/** The target belongs to another attempt; this one must not write any more. */
+/** The target belongs to another attempt; this one must no longer write. */
 export class JobReassignedError extends Error {
   override name = 'JobReassignedError'
   constructor(what: string) {

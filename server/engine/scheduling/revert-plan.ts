@@ -35,7 +35,7 @@ export type Verdict = { kind: 'keep'; note: string | null } | { kind: 'revert'; 
 const CLEANUP = 'remove-old-releases'
 export const KEEP: Verdict = { kind: 'keep', note: null }
 
-/** A step of the run failed, and nobody cancelled it. */
+/** A step of the run failed, and no one canceled it. */
 export function judgeFailure(failure: Failure): Verdict {
   const { onFailure, steps, order, marks, liveBefore, isUnknown, revertsAll } = failure
   const failed = steps.find((step) => step.order === order)

@@ -3,8 +3,10 @@ import { anyId } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import { shareLoads } from '#platform/database/share-loads.ts'
 import { type Affected, assignSlots, type EnqueueTargets } from './assign-slots.ts'
+import { requestMissingChecks } from './check-requests.ts'
 import { type OnMoves, reportMoves } from './committed-moves.ts'
 import { openSchedulingPass } from './scheduling-pass.ts'
+import { askEarly } from './verify-approval.ts'
 
 /** A pass that has not begun: what comes until then is part of it. `done` tells whether it has left new actions. */
 type NextPass = { pipelineIds: Set<number>; done: Promise<boolean> }
@@ -45,8 +47,8 @@ export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, on
       return found.filter((one) => one !== undefined)
     }
     let unplaced = await find()
-    // Calls insert runs that need approval at the gate.
-    if (unplaced.length < actionIds.length) await requestApprovals(db, actionIds)
+    // Calls insert runs that wait for checks or approval at the gate.
+    if (unplaced.length < actionIds.length) await requestMissing(db, actionIds)
     for (;;) {
       const passes = unplaced.map(({ environmentId, pipelineId }) => {
         const pass = nextPass(environmentId)
@@ -60,16 +62,21 @@ export function createScheduler(db: Database, enqueueTargets: EnqueueTargets, on
   }
 }
 
-/** Of those at the gate that nothing was done about yet: a worker finds out what they ship. */
-export async function requestApprovals(
-  db: Database,
-  actionIds: readonly number[] | 'missing',
-): Promise<void> {
-  const which =
-    actionIds === 'missing' ? sql`updated_at < now() - interval '20 seconds'` : sql`id = ${anyId(actionIds)}`
+/** Of those at a gate that nothing was done about yet: a worker finds out what they ship. */
+export async function requestMissing(db: Database, actionIds: readonly number[] | 'missing'): Promise<void> {
+  await requestMissingChecks(db, actionIds)
+  await requestApprovals(db, actionIds)
+  // Approval may be required since they began to wait for their checks.
+  if (actionIds === 'missing') await askEarly(db, sql`a.${LONG_UNCHANGED}`)
+}
+
+const LONG_UNCHANGED = sql`updated_at < now() - interval '20 seconds'`
+
+async function requestApprovals(db: Database, actionIds: readonly number[] | 'missing'): Promise<void> {
+  const which = actionIds === 'missing' ? LONG_UNCHANGED : sql`id = ${anyId(actionIds)}`
   await sql`
-    insert into approval_requests (action_id, environment_id)
-    select id, environment_id from actions a where gate = 'approval' and ${which}
+    insert into approval_requests (action_id, environment_id, pipeline_id)
+    select id, environment_id, pipeline_id from actions a where gate = 'approval' and ${which}
       and not exists (select from approval_requests r where r.action_id = a.id)
     order by id on conflict (action_id) do nothing`.execute(db)
 }

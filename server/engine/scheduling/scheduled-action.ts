@@ -1,4 +1,5 @@
 import type { State } from '#model/actions/status.ts'
+import type { OverriddenFreeze } from '#model/gates/decide-gate.ts'
 import { gateOf } from '#platform/vocabulary.ts'
 
 // What a scheduling pass reads and moves.
@@ -25,14 +26,18 @@ export type ScheduledAction = State & {
   /** If more fail, all servers go back to the release that was live before. */
   revertsAll: boolean
   isCancelled: boolean
+  /** A newer run of its pipeline has superseded it: it is about to be skipped, and must not start. */
+  isSuperseded: boolean
   /** Back to an earlier release, asked for by a person. */
   isRollback: boolean
+  /** It must not start before the checks of its commit are green. */
+  needsChecks: boolean
   /** It must not start without approval. */
   needsApproval: boolean
   /** Enough people have approved; whether that still holds is verified before it starts. */
   isApproved: boolean
   /** The freezes that a person let it through. */
-  overriddenFreezes: readonly number[]
+  overriddenFreezes: readonly OverriddenFreeze[]
   targets: ScheduledTarget[]
 }
 

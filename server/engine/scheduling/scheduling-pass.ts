@@ -6,8 +6,15 @@ import { sql } from 'kysely'
 import { lockEnvironment, lockScheduling } from '#model/actions/lock-scheduling.ts'
 import { canMove, isEnd, type State } from '#model/actions/status.ts'
 import { IS_APPROVED, NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
+import { NEEDS_CHECKS } from '#model/gates/checks-sql.ts'
 import { type GateFacts, judgeGates } from '#model/gates/decide-gate.ts'
-import { type Freeze, type FreezeInForce, freezesOf, inForce } from '#model/gates/load-freezes.ts'
+import {
+  type Freeze,
+  type FreezeInForce,
+  freezesOf,
+  inForce,
+  OVERRIDDEN_FREEZES,
+} from '#model/gates/load-freezes.ts'
 import { revertsAll } from '#model/pipelines/reverts-all.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { LiveWorker } from '#model/workers/placement.ts'
@@ -19,6 +26,7 @@ import { notePass } from './committed-moves.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { endSteps, stepMoves } from './states.ts'
 import { type Moves, recordMoves, storeMoves } from './store-moves.ts'
+import { IS_SUPERSEDED } from './superseded-sql.ts'
 
 export { lockScheduling }
 
@@ -39,6 +47,7 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
   let freezes: FreezeInForce[] = []
   let holdsRuns = false
   let asksForApproval = false
+  let hasEarlyGates = false
 
   return {
     trx,
@@ -57,19 +66,27 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
     holdsRuns: () => holdsRuns,
     /** Whether runs here need approval, or did; likewise. */
     asksForApproval: () => asksForApproval,
+    /** Whether runs here wait for checks or approval, or did; likewise. */
+    hasEarlyGates: () => hasEarlyGates,
     /** The gate that keeps this run from starting, if one does. */
     closedGate(action: ScheduledAction): Gate | null {
-      const verdict = judgeGates({ ...action, checks: null, approval: approvalOf(action), freezes })
+      const verdict = judgeGates({
+        ...action,
+        checks: checksOf(action),
+        approval: approvalOf(action),
+        freezes,
+      })
       return verdict.kind === 'closed' ? verdict.gate : null
     },
     /** Loads those that are not loaded yet; returns them in the order of ids. Unknown ids are left out. */
     async load(ids: readonly number[]): Promise<ScheduledAction[]> {
       const unknown = ids.filter((id) => !actions.has(id))
       for (const { covering, ...row } of await loadActions(trx, environmentId, unknown)) {
-        const { holding, asking, ...action } = row
+        const { holding, asking, checking, ...action } = row
         freezes = inForce(covering, at)
         holdsRuns = holding
         asksForApproval = asking
+        hasEarlyGates = asking || checking
         actions.set(action.id, action)
       }
       return [...new Set(ids)].sort((a, b) => a - b).flatMap((id) => actions.get(id) ?? [])
@@ -93,10 +110,12 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
       if (next.status === 'in-progress') action.startedAt ??= at
       if (isEnd(next.status)) action.hasSlot = false
     },
-    /** Something at its gate that changes neither its status nor its reason. */
-    noteGate({ id, pipelineId, status, reason }: ScheduledAction, gateEvent: GateEvent): Promise<void> {
-      const action = { id, pipelineId }
-      return recordMoves(trx, at, [{ action, previous: status, status, reason, gateEvent }])
+    /** Something at their gate that changes neither their status nor their reason. */
+    noteGate(noted: readonly ScheduledAction[], gateEvent: GateEvent): Promise<void> {
+      const moves = noted.map(({ id, pipelineId, status, reason }) => {
+        return { action: { id, pipelineId }, previous: status, status, reason, gateEvent }
+      })
+      return recordMoves(trx, at, moves)
     },
     /** The steps of these targets, in the same order. Few moves need them, and those of a large rollout are long. */
     async steps(targets: readonly ScheduledTarget[]): Promise<StoredStep[][]> {
@@ -139,6 +158,11 @@ export async function openSchedulingPass(trx: Transaction, environmentId: number
   }
 }
 
+/** What they are is decided where they are asked for. */
+function checksOf({ needsChecks }: ScheduledAction): GateFacts['checks'] {
+  return needsChecks ? { state: 'waiting', isOverridden: false } : null
+}
+
 /** Whom it needs, and whether that still holds, was decided when the gate was opened. */
 function approvalOf({ needsApproval, isApproved }: ScheduledAction): GateFacts['approval'] {
   if (!needsApproval) return null
@@ -149,7 +173,7 @@ function assertMove(what: string, from: Status, to: Status): void {
   if (from !== to && !canMove(from, to)) throw new Error(`${what} must not move from ${from} to ${to}`)
 }
 
-type OfEnvironment = { covering: Freeze[]; holding: boolean; asking: boolean }
+type OfEnvironment = { covering: Freeze[]; holding: boolean; asking: boolean; checking: boolean }
 
 async function loadActions(
   trx: Transaction,
@@ -163,12 +187,13 @@ async function loadActions(
       a.status_reason_code as reason, a.created_at as "createdAt", a.started_at as "startedAt", a.has_place as "hasSlot",
       coalesce((p.rollout ->> 'max_failed')::int, 0) as "maxFailed", a.cancelled_at is not null as "isCancelled",
       ${revertsAll('a', 'p')} as "revertsAll", coalesce(a.deployment ->> 'type' = 'rollback', false) as "isRollback",
-      ${NEEDS_APPROVAL} as "needsApproval", ${IS_APPROVED} as "isApproved",
-      array(select unnest(o.freeze_ids) from gate_overrides o where o.action_id = a.id and o.gate = 'freeze')
-        as "overriddenFreezes",
+      ${IS_SUPERSEDED} as "isSuperseded", ${NEEDS_CHECKS} as "needsChecks", ${NEEDS_APPROVAL} as "needsApproval", ${IS_APPROVED} as "isApproved",
+      ${OVERRIDDEN_FREEZES} as "overriddenFreezes",
       ${freezesOf(environmentId)} as covering,
       exists (select from frozen_environments where environment_id = ${environmentId}) as holding,
       exists (select from approval_terms where environment_id = ${environmentId}) as asking,
+      exists (select from checks_terms x join pipelines on pipelines.id = x.pipeline_id
+        where pipelines.environment_id = ${environmentId}) as checking,
       (select json_agg(json_build_object('id', t.id, 'actionId', t.action_id, 'batch', t.batch,
           'serverId', t.server_id, 'status', t.status, 'reason', t.status_reason_code,
           'startedAt', t.started_at) order by t.position)

@@ -1,5 +1,6 @@
 import { isEnd, SKIPPED, type State } from '#model/actions/status.ts'
 import type { ReasonCode, Status, StoredStep } from '#platform/database/tables.ts'
+import { gateOf } from '#platform/vocabulary.ts'
 import { isHeld, isOver } from './held-targets.ts'
 import { revertStep } from './revert-plan.ts'
 
@@ -37,6 +38,7 @@ const WORST_FIRST: readonly ReasonCode[] = [
   'FAILED_UNREACHABLE',
   'FAILED_TIMEOUT',
   'FAILED_SOURCE',
+  'FAILED_CHECKS',
   'FAILED_REJECTED',
   'FAILED_EXPIRED',
   'FAILED',
@@ -60,7 +62,7 @@ export function readyTargets<Target extends Targets[number]>(targets: readonly T
 }
 
 function isPending({ status, reason }: State): boolean {
-  return status === 'pending' || reason === 'WAITING_FREEZE' || reason === 'WAITING_APPROVAL'
+  return status === 'pending' || gateOf(reason) !== null
 }
 
 /** Targets that will never run, because too many of earlier batches failed. */
@@ -76,9 +78,11 @@ export function skippedTargets<Target extends Targets[number]>(
 
 type Steps = readonly StoredStep[]
 
-const RUNNING: State = { status: 'in-progress', reason: 'IN_PROGRESS' }
+export const RUNNING: State = { status: 'in-progress', reason: 'IN_PROGRESS' }
 /** Of a target that goes back to the release that was live before, and of its action. */
 export const REVERTING: State = { status: 'in-progress', reason: 'REVERTING' }
+/** Of a target whose server, or worker, was lost, while its step may run on. */
+export const RECONNECTING: State = { status: 'in-progress', reason: 'RECONNECTING' }
 const NOT_STARTED: State = { status: 'pending', reason: 'PENDING' }
 const COMPLETED: State = { status: 'completed', reason: 'COMPLETED' }
 

@@ -1,14 +1,20 @@
 import { type RawBuilder, sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
-import { isEnd, type State, WAITING_FOR_APPROVAL, WAITING_FOR_PIPELINE } from '#model/actions/status.ts'
+import {
+  isEnd,
+  type State,
+  WAITING_FOR_APPROVAL,
+  WAITING_FOR_CHECKS,
+  WAITING_FOR_PIPELINE,
+} from '#model/actions/status.ts'
 import { recordEvents } from '#model/events/fan-out.ts'
-import { IS_APPROVED, NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
 import { recordResults } from '#model/live/deployments.ts'
 import { anyId } from '#platform/database/any-of.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import type { Status, StoredStep } from '#platform/database/tables.ts'
 import { type GateEvent, gateOf } from '#platform/vocabulary.ts'
 import { noteActions, noteTargets, noteWaiting } from './committed-moves.ts'
+import { CLOSED_EARLY_GATE, type EarlyGate, WAITING_AT } from './early-gates.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import type { StepMove } from './states.ts'
 
@@ -93,21 +99,20 @@ async function storeActions(trx: Transaction, at: string, { slotted, actions: mo
 }
 
 /**
- * New actions of these pipelines, other than `except`, wait, however many there are: those that need approval at the gate, the
- * others for a slot. Nothing but their status changes. Returns how many there were, up to `limit`, and which are at the gate.
+ * New actions of these pipelines, other than `except`, wait, however many there are: at a gate, or for a slot. Nothing but their status changes. Returns how many there were, up to `limit`, and which are at which gate.
  */
 export async function storeWaiting(
   trx: Transaction,
   at: string,
   of: { pipelineIds: readonly number[]; except: readonly number[]; limit: number },
-): Promise<{ count: number; unapproved: number[] }> {
+): Promise<{ count: number; gated: Record<EarlyGate, number[]> }> {
   // `is not true` instead of `not`: the index of those without a slot would be scanned past all that wait already. One
   // pipeline after the other: with an unlimited one, everything that is queued would be read to find nothing.
-  const { rows } = await sql<{ id: number; pipelineId: number; gate: 'approval' | null }>`
+  const { rows } = await sql<{ id: number; pipelineId: number; gate: EarlyGate | null }>`
     with next as materialized (
-      select next.id, case when next."isUnapproved" then 'approval' end as gate
+      select next.id, next.gate
       from pipelines p cross join lateral (
-        select a.id, ${NEEDS_APPROVAL} and not ${IS_APPROVED} as "isUnapproved" from actions a
+        select a.id, ${CLOSED_EARLY_GATE} as gate from actions a
         where a.pipeline_id = p.id and a.status = 'queued' and a.has_place is not true
           and a.id <> all(${of.except}::bigint[])
         order by a.id limit ${of.limit}
@@ -115,12 +120,13 @@ export async function storeWaiting(
       where p.id = ${anyId(of.pipelineIds)} and p.max_parallel_actions > 0 limit ${of.limit}
     )
     update actions set status = 'waiting', gate = next.gate, updated_at = ${at}, status_reason_code =
-      case when next.gate is null then ${WAITING_FOR_PIPELINE.reason} else ${WAITING_FOR_APPROVAL.reason} end
+      case next.gate when 'checks' then ${WAITING_FOR_CHECKS.reason} when 'approval' then ${WAITING_FOR_APPROVAL.reason}
+        else ${WAITING_FOR_PIPELINE.reason} end
     from next where actions.id = next.id and actions.id = any(array(select id from next))
     returning actions.id, actions.pipeline_id as "pipelineId", next.gate`.execute(trx)
   const inOrder = rows.sort((one, other) => one.id - other.id)
   const moves = inOrder.map(({ gate, ...action }) => ({
-    ...(gate ? WAITING_FOR_APPROVAL : WAITING_FOR_PIPELINE),
+    ...(gate ? WAITING_AT[gate] : WAITING_FOR_PIPELINE),
     action,
     previous: 'queued' as const,
     gateEvent: gate && ('gate_changed' as const),
@@ -128,7 +134,8 @@ export async function storeWaiting(
   await recordMoves(trx, at, moves)
   if (rows.length > 0) await notifyWatchers(inOrder.map(({ id }) => id)).execute(trx)
   noteWaiting(trx, rows.length)
-  return { count: rows.length, unapproved: inOrder.flatMap(({ id, gate }) => (gate ? id : [])) }
+  const idsAt = (gate: EarlyGate) => inOrder.flatMap((row) => (row.gate === gate ? row.id : []))
+  return { count: rows.length, gated: { checks: idsAt('checks'), approval: idsAt('approval') } }
 }
 
 type ActionMove = State & {

@@ -1,13 +1,20 @@
 import { sql } from 'kysely'
-import { type State, UNCHANGED, WAITING_FOR_APPROVAL, WAITING_FOR_FREEZE } from '#model/actions/status.ts'
+import {
+  type State,
+  WAITING_FOR_APPROVAL,
+  WAITING_FOR_CHECKS,
+  WAITING_FOR_FREEZE,
+} from '#model/actions/status.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { Listener } from '#platform/database/listen.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
+import { grantAttempt } from '#platform/queue/target-jobs.ts'
 import { assignSlots, type EnqueueTargets } from './assign-slots.ts'
 import { watchCancellations } from './cancel.ts'
 import { type OnMoves, reportMoves, reportSteps } from './committed-moves.ts'
 import { decideRevert } from './decide-revert.ts'
+import { type DetachedStep, takeDetached } from './detached-steps.ts'
 import { isFrozenAtStart } from './frozen-runs.ts'
 import { HELD, isHeld } from './held-targets.ts'
 import { findHome, RunsElsewhere, sendJobTo } from './home-worker.ts'
@@ -15,7 +22,18 @@ import { JobReassignedError, type OwnSteps, ownSteps, readSteps } from './move-s
 import { KEEP, revertStep } from './revert-plan.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
-import { actionState, completeStep, endOfTarget, endSteps, openStep, REVERTING, startAt } from './states.ts'
+import {
+  actionState,
+  completeStep,
+  endOfTarget,
+  endSteps,
+  openStep,
+  RECONNECTING,
+  REVERTING,
+  RUNNING,
+  startAt,
+} from './states.ts'
+import { isSupersededAtStart } from './superseded-runs.ts'
 import { askAgain, isStillApproved, noteStarted } from './verify-approval.ts'
 
 export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
@@ -24,15 +42,26 @@ export type TargetLifecycle = Awaited<ReturnType<typeof openTargetLifecycle>>
  * `explain`: why the target does not revert to the earlier release when it ends here. `alongside`: what else is stored if
  * it ends here, before that is decided.
  */
-type StartPlan = { order: number; end?: State; explain?: Explain; alongside?: Alongside }
+type StartPlan = {
+  order: number
+  end?: State
+  explain?: Explain
+  alongside?: Alongside
+  /** The step runs already, by itself: it is not started again. */
+  isReattached?: boolean
+}
 
 export type BegunTarget = {
   targetId: number
   actionId: number
   environmentId: number
   attempt: number
+  /** How many attempts count toward the limit: those that continued a detached step do not. */
+  counted: number
   key: string
   steps: StoredStep[]
+  /** The running step, if it may run on its server by itself. */
+  detached: DetachedStep | null
   isCancelled: boolean
   /** Another attempt had begun before this one. */
   isReassigned: boolean
@@ -140,7 +169,8 @@ export async function openTargetLifecycle(deps: {
     return null
   }
 
-  function attemptOf<Plan>(job: JobContext, begun: BegunTarget, plan: Plan, own: OwnSteps) {
+  function attemptOf<Plan extends StartPlan>(job: JobContext, begun: BegunTarget, plan: Plan, own: OwnSteps) {
+    const { isReattached } = plan
     const watch = cancellations.watch(begun.actionId)
     const { attempt: _, ...unchanging } = begun
     return {
@@ -156,8 +186,19 @@ export async function openTargetLifecycle(deps: {
       async raise(): Promise<void> {
         begun.attempt = await inJob(job, (trx) => raiseAttempt(trx, begun))
       },
+      /** Likewise, for what continues after a lost connection: it does not count. */
+      async reattach(): Promise<void> {
+        begun.attempt = await inJob(job, async (trx) => {
+          const attempt = await raiseAttempt(trx, begun, { counts: false })
+          await takeDetached(trx, { targetId: begun.targetId, attempt })
+          return attempt
+        })
+      },
+      /** Says whether the server is being connected to again; a target that reverts keeps its reason. */
+      setReconnecting: (isReconnecting: boolean): Promise<void> =>
+        inJob(job, (trx) => moveReconnecting(trx, begun, isReconnecting), begun.environmentId),
       /** Aborts when the action is cancelled. */
-      cancelled: watch.signal,
+      cancelled: isReattached && begun.isCancelled ? AbortSignal.abort() : watch.signal,
       /** Stops listening for cancellations. */
       release: watch.stop,
       /**
@@ -238,7 +279,11 @@ export async function openTargetLifecycle(deps: {
           throw elsewhere
         }
         const own = ownSteps(job, begun, begun.steps)
-        await own.move(trx, (steps, at) => startAt(steps, start.order, at))
+        if (start.isReattached) {
+          await noteReattached(trx, begun)
+          await grantAttempt(trx, job.jobId)
+          await moveReconnecting(trx, begun, true)
+        } else await own.move(trx, (steps, at) => startAt(steps, start.order, at))
         // A cancellation waits for this transaction, so it cannot come before the watch.
         const attempt = attemptOf(job, begun, start, own)
         release = attempt.release
@@ -260,9 +305,10 @@ export async function openTargetLifecycle(deps: {
      * Ends the action of a target that waits for its worker, all its targets with it, and the job, unless something of the
      * action has started, or ended. `verify` says under the lock whether the reason still holds.
      */
-    skipUnchanged: (
+    skip: (
       targetId: number,
       job: JobContext,
+      end: State,
       verify: (trx: Transaction) => Promise<'unchanged' | 'changed' | 'busy'>,
     ): Promise<'skipped' | 'changed' | 'busy' | 'started'> =>
       inEnvironment(job, targetId, async (trx, place) => {
@@ -271,8 +317,8 @@ export async function openTargetLifecycle(deps: {
         const verified = await verify(trx)
         if (verified !== 'unchanged') return verified
         const { pass, action } = opened
-        await pass.endIdle(action.targets, UNCHANGED)
-        pass.moveAction(action, UNCHANGED)
+        await pass.endIdle(action.targets, end)
+        pass.moveAction(action, end)
         const serverIds = action.targets.map(({ serverId }) => serverId)
         const affected = { actionIds: [action.id], pipelineIds: [action.pipelineId], serverIds }
         await assignSlots(pass, affected, enqueueTargets)
@@ -366,6 +412,15 @@ async function beginAttempt(
     await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
     return null
   }
+  if (!wasRunning && isSupersededAtStart(action)) {
+    await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
+    return null
+  }
+  if (!wasRunning && pass.closedGate(action) === 'checks') {
+    pass.moveTarget(target, WAITING_FOR_CHECKS)
+    await assignSlots(pass, { actionIds: [actionId], serverIds: [target.serverId] }, enqueueTargets)
+    return null
+  }
   if (!wasRunning && action.needsApproval) {
     const isApproved = action.isApproved && (await isStillApproved(trx, actionId, [target.serverId]))
     if (!isApproved) {
@@ -385,9 +440,13 @@ async function beginAttempt(
   if (!wasRunning) pass.moveTarget(target, { status: 'in-progress', reason: 'IN_PROGRESS' })
   // No slot becomes free by this.
   if (action.hasSlot) pass.moveAction(action, actionState(action.targets))
-  await pass.flush()
+  // A freeze that is over by now has sent them back.
+  const isContinued = !wasRunning && action.targets.some(({ reason }) => reason === 'WAITING_FREEZE')
+  if (isContinued) await assignSlots(pass, { actionIds: [actionId] }, enqueueTargets)
+  else await pass.flush()
   const runsOn = isElsewhere ? sql`targets.worker_name` : sql`${workerName ?? null}`
-  const { rows } = await sql<Pick<BegunTarget, 'attempt' | 'isCancelled' | 'steps'> & { isOurs: boolean }>`
+  type Row = Pick<BegunTarget, 'attempt' | 'counted' | 'isCancelled' | 'steps'> & { isOurs: boolean }
+  const { rows } = await sql<Row>`
     with used as (
       insert into used_credits (environment_id, month, target_runs)
       select ${environmentId}, date_trunc('month', ${pass.at}::timestamptz at time zone 'UTC')::date, 1
@@ -397,10 +456,11 @@ async function beginAttempt(
     update targets set attempt_key = ${key}, worker_name = ${runsOn}, attempt = targets.attempt + (before.attempt_key is distinct from ${key})::int
     from targets before join actions on actions.id = before.action_id
     where targets.id = ${targetId} and before.id = targets.id
-    returning targets.attempt, targets.steps, before.attempt_key is not distinct from ${key} as "isOurs",
+    returning targets.attempt, targets.attempt - targets.reattached as counted, targets.steps, before.attempt_key is not distinct from ${key} as "isOurs",
       actions.cancelled_at is not null as "isCancelled"`.execute(trx)
   const { isOurs, ...begun } = rows[0]!
   const isReassigned = wasRunning && !isOurs
+  const detached = wasRunning ? await takeDetached(trx, { targetId, attempt: begun.attempt }) : null
   const elsewhere = isElsewhere ? home.worker : null
   const isHomeOnline =
     elsewhere !== null && (await pass.workers()).some(({ name, draining }) => name === elsewhere && !draining)
@@ -411,6 +471,7 @@ async function beginAttempt(
     targetId,
     actionId,
     environmentId,
+    detached,
     isReassigned,
     needsApproval,
     elsewhere,
@@ -422,10 +483,12 @@ async function beginAttempt(
 async function raiseAttempt(
   trx: Transaction,
   { targetId, attempt, key }: Pick<BegunTarget, 'targetId' | 'attempt' | 'key'>,
+  { counts = true } = {},
 ): Promise<number> {
+  const uncounted = counts ? sql<number>`reattached` : sql<number>`reattached + (attempt = ${attempt})::int`
   const raised = await trx
     .updateTable('targets')
-    .set({ attempt: attempt + 1 })
+    .set({ attempt: attempt + 1, reattached: uncounted })
     .where('id', '=', targetId)
     .where('attempt', 'in', [attempt, attempt + 1])
     .where('attempt_key', '=', key)
@@ -433,4 +496,26 @@ async function raiseAttempt(
     .executeTakeFirst()
   if (!raised) throw new JobReassignedError('raise its number')
   return raised.attempt
+}
+
+/** The first attempt with this key continued a detached step. */
+async function noteReattached(trx: Transaction, { targetId, attempt }: BegunTarget): Promise<void> {
+  await sql`update targets set reattached = reattached + 1
+    where id = ${targetId} and attempt = ${attempt}`.execute(trx)
+}
+
+async function moveReconnecting(
+  trx: Transaction,
+  owner: BegunTarget,
+  isReconnecting: boolean,
+): Promise<void> {
+  const pass = await openSchedulingPass(trx, owner.environmentId)
+  const owned = trx.selectFrom('targets').select('id').where('id', '=', owner.targetId)
+  if (!(await owned.where('attempt', '=', owner.attempt).executeTakeFirst()))
+    throw new JobReassignedError('move its target')
+  const opened = await loadTarget(pass, owner)
+  const [from, to] = isReconnecting ? [RUNNING, RECONNECTING] : [RECONNECTING, RUNNING]
+  if (opened?.target.status !== from.status || opened.target.reason !== from.reason) return
+  pass.moveTarget(opened.target, to)
+  await pass.flush()
 }

@@ -1,7 +1,7 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { readBaselines } from '#model/actions/changes.ts'
-import { ROLLBACK_STAMP, STAMP, TERMS } from '#model/gates/approval-sql.ts'
-import { type Demand, eligibilityOf, strictest } from '#model/gates/approval-terms.ts'
+import { NEEDS_APPROVAL, ROLLBACK_STAMP, STAMP, TERMS } from '#model/gates/approval-sql.ts'
+import { type Demand, demandOf, eligibilityOf } from '#model/gates/approval-terms.ts'
 import { loadPeople } from '#model/gates/load-people.ts'
 import { loadStarters } from '#model/gates/starters.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -31,6 +31,14 @@ export type ApprovalState = {
 
 /** Undefined when the run has never been at the gate. */
 export async function loadApproval(db: Database, actionId: number): Promise<ApprovalState | undefined> {
+  return (await loadApprovals(db, [actionId])).get(actionId)
+}
+
+/** By run, of one environment; those that have never been at the gate are left out. */
+export async function loadApprovals(
+  db: Database,
+  actionIds: readonly number[],
+): Promise<Map<number, ApprovalState>> {
   const { rows } = await sql<Omit<ApprovalState, 'demand'> & { terms: ApprovalTerms[] }>`
     select a.id as "actionId", a.environment_id as "environmentId", case when a.type = 'deploy' then pipeline.application_id end as "applicationId",
       r.subject, r.stamp, ${STAMP} as "stampNow", r.shown, r.verified, r.expires_at as "expiresAt",
@@ -40,22 +48,28 @@ export async function loadApproval(db: Database, actionId: number): Promise<Appr
     from actions a
     join pipelines pipeline on pipeline.id = a.pipeline_id
     join approval_requests r on r.action_id = a.id
-    where a.id = ${actionId}`.execute(db)
-  const [row] = rows
-  if (!row) return undefined
-  const { terms, ...state } = row
-  return { ...state, demand: strictest(terms) }
+    where a.id = any(${actionIds}::bigint[])`.execute(db)
+  // With one setting, nothing depends on who there is.
+  const several = rows.find(({ terms }) => terms.length > 1)
+  const people = several ? await loadPeople(db, several) : []
+  return new Map(
+    rows.map(({ terms, ...state }) => [state.actionId, { ...state, demand: demandOf(terms, people) }]),
+  )
 }
 
 /** Those who have approved, hold the permission now, and are among those who may. */
-export async function countApprovals(
+export async function findCounted(
   db: Database,
   { actionId, environmentId, approvers, demand }: ApprovalState,
-): Promise<number> {
-  if (approvers.length === 0 || !demand) return 0
+): Promise<number[]> {
+  if (approvers.length === 0 || !demand) return []
   const starters = await loadStarters(db, actionId)
   const people = await loadPeople(db, { environmentId }, approvers)
-  return people.filter((person) => eligibilityOf(person, demand, starters) === 'eligible').length
+  return people.filter((person) => eligibilityOf(person, demand, starters) === 'eligible').map(({ id }) => id)
+}
+
+export async function countApprovals(db: Database, state: ApprovalState): Promise<number> {
+  return (await findCounted(db, state)).length
 }
 
 /** What these servers serve now. */
@@ -107,19 +121,32 @@ export async function isStillApproved(
 }
 
 /** Something has changed that people saw: a worker finds out what that means. Until then its period goes by as before. */
-export async function lookAgain(db: Database, actionId: number): Promise<void> {
+export async function lookAgain(db: Database, actionIds: readonly number[]): Promise<void> {
+  if (actionIds.length === 0) return
   await sql`
-    update approval_requests set due_at = clock_timestamp() where action_id = ${actionId}`.execute(db)
+    update approval_requests set due_at = clock_timestamp()
+    where action_id = any(${actionIds}::bigint[])`.execute(db)
 }
 
-/** A worker finds out what these runs ship, and whether that is what was approved. */
+/** A worker finds out what these runs ship, and whether that is what was approved; not of those that people are asked about. */
 export async function askAgain(trx: Transaction, actionIds: readonly number[]): Promise<void> {
   if (actionIds.length === 0) return
   await sql`
-    insert into approval_requests (action_id, environment_id)
-    select id, environment_id from actions where id = any(${actionIds}::bigint[]) order by id
+    insert into approval_requests (action_id, environment_id, pipeline_id)
+    select id, environment_id, pipeline_id from actions where id = any(${actionIds}::bigint[]) order by id
     on conflict (action_id) do update
-    set due_at = clock_timestamp(), approved_at = null, expires_at = null`.execute(trx)
+    set due_at = clock_timestamp(), approved_at = null, expires_at = null
+    where approval_requests.approved_at is not null or approval_requests.expires_at is null`.execute(trx)
+}
+
+/** Of runs that wait for their checks: those that people can approve meanwhile, because their commit is known. */
+export async function askEarly(db: Database, which: RawBuilder<unknown>): Promise<void> {
+  await sql`
+    insert into approval_requests (action_id, environment_id, pipeline_id)
+    select a.id, a.environment_id, a.pipeline_id from actions a
+    where a.gate = 'checks' and a.commit is not null and ${which} and ${NEEDS_APPROVAL}
+      and not exists (select from approval_requests r where r.action_id = a.id)
+    order by a.id on conflict (action_id) do nothing`.execute(db)
 }
 
 /** Where approval is required: what rollbacks are compared with. */

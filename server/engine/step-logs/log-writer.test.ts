@@ -343,3 +343,82 @@ suite('a failing store', () => {
     await assert.rejects(other.close(), failure)
   })
 })
+
+suite('output that can be read again from any byte', () => {
+  const secret = 'pa55word-of-this-test'
+  const newMasker = createMaskers([secret, 'aaaa\naaab'])
+  const start = { offset: 0, skip: 0 }
+
+  /** The text of a log whose first chunks were stored, and which another attempt continued. */
+  async function continued(raw: Buffer, kept: readonly LogChunk[]): Promise<string> {
+    const continueAt = kept.at(-1)?.raw ?? start
+    const rest = openLog({ newMasker, startOffset: kept.reduce((sum, { bytes }) => sum + bytes, 0) })
+    await rest.writer.beginOutput(continueAt)
+    await rest.writer.writeOutput(raw.subarray(continueAt.offset), continueAt.offset)
+    await rest.writer.close()
+    return kept.map(({ text }) => text).join('') + rest.text()
+  }
+
+  async function wholeText(raw: Buffer): Promise<string> {
+    const whole = openLog({ newMasker })
+    await whole.writer.write(raw)
+    await whole.writer.close()
+    return whole.text()
+  }
+
+  test('continues behind any chunk without a gap or a repeated byte', async () => {
+    const bits = ['\n', 'a', 'aaaa', '\r', '\r\n', '\x1b[31m', '\x1b]0;', 'é', '🙂', 'aaaa\naaa', 'line\n']
+    const piece = fc.oneof(
+      { weight: 4, arbitrary: fc.constantFrom(...bits, secret, secret.slice(0, 9)) },
+      fc.string({ maxLength: 6 }),
+    )
+    const pieces = fc.array(piece, { maxLength: 300 })
+    const property = async (texts: string[], length: number, count: number, isSuspended: boolean) => {
+      const raw = Buffer.from(texts.join(''))
+      const first = openLog({ newMasker, flushBytes: 256 })
+      await first.writer.beginOutput(start)
+      for (let at = 0; at < raw.length; at += length)
+        await first.writer.writeOutput(raw.subarray(at, at + length), at)
+      await first.writer.close({ isSuspended })
+      // After a crash, the last ones are missing.
+      const kept = first.chunks.slice(0, count)
+      assert.equal(await continued(raw, kept), await wholeText(raw))
+    }
+    const inputs = [pieces, fc.integer({ min: 1, max: 200 }), fc.nat(6), fc.boolean()] as const
+    await fc.assert(fc.asyncProperty(...inputs, property), { numRuns: 400 })
+  })
+
+  test('a line from Gantry in between is not taken for a part of it', async () => {
+    const raw = Buffer.from(`one\ntwo ${secret} three\nfour\n`)
+    for (let at = 0; at <= raw.length; at++) {
+      const log = openLog({ newMasker })
+      await log.writer.beginOutput(start)
+      await log.writer.writeOutput(raw.subarray(0, at), 0)
+      await log.writer.line('NOTE')
+      await log.writer.close({ isSuspended: true })
+      const text = await continued(raw, log.chunks)
+      const [before, behind] = text.split('NOTE\n') as [string, string]
+      // The note begins a line.
+      const texts = [before + behind, before.replace(/\n$/, '') + behind]
+      assert.ok(texts.includes(await wholeText(raw)), text)
+    }
+  })
+
+  test('what its source has lost is a gap of that length', async () => {
+    const log = openLog({ newMasker })
+    await log.write('before pa55')
+    assert.equal(await log.writer.beginOutput(start), 11)
+    await log.writer.writeOutput(Buffer.from('head\npa55'), 0)
+    await log.writer.writeOutput(Buffer.from('tail\n'), 1_009)
+    await log.write('behind')
+    await log.writer.close()
+    assert.deepEqual(
+      log.chunks.map(({ startOffset, text, raw }) => [startOffset, text, raw?.offset]),
+      [
+        [0, 'before pa55', undefined],
+        [11, 'head\npa55', 5],
+        [1_020, 'tail\nbehind', 1_014],
+      ],
+    )
+  })
+})

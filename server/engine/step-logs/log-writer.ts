@@ -3,6 +3,7 @@
 
 import type { Masker } from '#platform/masking/mask-stream.ts'
 import { createSanitizer, MAX_COLOR_LENGTH, sanitizeText } from '#platform/masking/sanitize.ts'
+import { createRawPositions, type RawPosition, type RawPositions } from './raw-positions.ts'
 
 const MIB = 2 ** 20
 /** Of the log of a step, this much is kept of its beginning, and this much of its end. */
@@ -18,6 +19,8 @@ export type LogChunk = {
   text: string
   bytes: number
   omit?: { from: number; upTo: number }
+  /** Where the output of a detached step continues behind this chunk. */
+  raw?: RawPosition
 }
 
 export type LogWriterOptions = {
@@ -29,11 +32,15 @@ export type LogWriterOptions = {
   newMasker: () => Masker
   /** Where this attempt continues the step's log. */
   startOffset?: number
+  /** Whether the text before it ends in the middle of a line, as that of an interrupted attempt may. */
+  isLineOpen?: boolean
   headBytes?: number
   tailBytes?: number
   flushMs?: number
   flushBytes?: number
 }
+
+const LINE_FEED = 0x0a
 
 /** Any character and any color sequence fits into that. */
 const MIN_CHUNK_BYTES = 256
@@ -55,7 +62,11 @@ export function createLogWriter(options: LogWriterOptions) {
   const { store, newMasker, startOffset = 0, flushMs = 100 } = options
   const { headBytes = HEAD_BYTES, tailBytes = TAIL_BYTES } = options
   const flushBytes = Math.max(options.flushBytes ?? 64 * 1024, MIN_CHUNK_BYTES)
-  const [sanitizer, masker] = [createSanitizer(), newMasker()]
+  let [sanitizer, masker] = [createSanitizer(), newMasker()]
+  /** Of the output of a detached step, while that is written. */
+  let positions: RawPositions | undefined
+  let isOutput = false
+  let [rawOffset, toSkip] = [0, 0]
 
   /** Not handed to `store` yet. */
   let pending = ''
@@ -65,7 +76,7 @@ export function createLogWriter(options: LogWriterOptions) {
   /** Where `pending` starts. */
   let offset = startOffset
   /** An earlier attempt may have been interrupted in the middle of a line. */
-  let atLineStart = startOffset === 0
+  let atLineStart = startOffset === 0 || options.isLineOpen === false
   let timer: NodeJS.Timeout | undefined
   let storedAt = Number.NEGATIVE_INFINITY
   let storing: Promise<void> | undefined
@@ -87,8 +98,48 @@ export function createLogWriter(options: LogWriterOptions) {
     else timer ??= setTimeout(startStoring, flushMs)
   }
 
+  const end = () => offset + pendingBytes
+
+  /** Not of the output of a detached step. */
+  function appendOther(text: string): void {
+    const from = end()
+    append(text)
+    positions?.line(from, end())
+  }
+
   function appendLine(text: string): void {
-    append(`${atLineStart ? '' : '\n'}${text}\n`)
+    appendOther(`${atLineStart ? '' : '\n'}${text}\n`)
+  }
+
+  /** Without what an earlier attempt has stored of it. */
+  function appendOutput(text: string): void {
+    const from = end()
+    if (toSkip === 0) append(text)
+    else {
+      const bytes = Buffer.from(text)
+      append(bytes.toString('utf8', toSkip))
+      toSkip = Math.max(0, toSkip - bytes.length)
+    }
+    positions?.output(from, end())
+  }
+
+  /** Behind a line feed the sanitizer holds nothing, and the masker is as at the start unless it holds something. */
+  function appendBytes(bytes: Uint8Array): void {
+    const lines = bytes.lastIndexOf(LINE_FEED) + 1
+    for (const part of [bytes.subarray(0, lines), bytes.subarray(lines)]) {
+      if (part.length === 0) continue
+      appendOutput(masker.push(sanitizer.push(part)))
+      rawOffset += part.length
+      if (part.at(-1) === LINE_FEED && !masker.isHolding()) positions?.clear(rawOffset, toSkip)
+    }
+  }
+
+  /** What was held back belongs to what was written so far. */
+  function appendHeld(): void {
+    const held = masker.push(sanitizer.flush()) + masker.flush()
+    if (isOutput) appendOutput(held)
+    else appendOther(held)
+    ;[sanitizer, masker] = [createSanitizer(), newMasker()]
   }
 
   /** At least the last megabytes stay. Only now and then, because it takes as long as reading what is dropped. */
@@ -133,11 +184,12 @@ export function createLogWriter(options: LogWriterOptions) {
 
   async function storeNext(): Promise<void> {
     const text = pending.slice(0, fittingLength(pending, flushBytes))
-    const chunk = { startOffset: offset, text, bytes: Buffer.byteLength(text) }
+    const chunk: LogChunk = { startOffset: offset, text, bytes: Buffer.byteLength(text) }
     pending = pending.slice(text.length)
     pendingBytes -= chunk.bytes
     dueBytes -= chunk.bytes
     offset += chunk.bytes
+    if (positions) chunk.raw = positions.at(offset)
     const omit = { from: headBytes, upTo: offset - tailBytes }
     await store(omit.upTo > omit.from ? { ...chunk, omit } : chunk)
   }
@@ -155,6 +207,25 @@ export function createLogWriter(options: LogWriterOptions) {
     if (failure) throw failure.error
   }
 
+  /** So much of the output is lost, and so much longer is the log that it is missing from. */
+  async function omit(bytes: number): Promise<void> {
+    appendHeld()
+    await storeAll()
+    offset += bytes
+    rawOffset += bytes
+    toSkip = 0
+    positions?.clear(rawOffset, 0)
+  }
+
+  async function storeAll(): Promise<void> {
+    // What is being stored already may have begun before the rest was due.
+    do {
+      startStoring()
+      await storing
+    } while (pendingBytes > 0 && !failure)
+    if (failure) throw failure.error
+  }
+
   return {
     /**
      * Resolves as soon as there is room for more. Awaiting it before reading on keeps memory bounded while the
@@ -162,7 +233,28 @@ export function createLogWriter(options: LogWriterOptions) {
      */
     async write(bytes: Uint8Array): Promise<void> {
       assertOpen()
-      append(masker.push(sanitizer.push(bytes)))
+      if (isOutput) appendHeld()
+      isOutput = false
+      appendOther(masker.push(sanitizer.push(bytes)))
+      await drain()
+    },
+    /**
+     * From now on `writeOutput` gets the output of a detached step, from this position on. Chunks then say where it continues
+     * behind them. Returns where it begins in the log.
+     */
+    async beginOutput(position: RawPosition): Promise<number> {
+      assertOpen()
+      appendHeld()
+      await storeAll()
+      positions = createRawPositions(position)
+      ;[rawOffset, toSkip, isOutput] = [position.offset, position.skip, true]
+      return end()
+    },
+    /** `at`: the position of its first byte. What is missing before it is a gap of that length. */
+    async writeOutput(bytes: Uint8Array, at: number): Promise<void> {
+      assertOpen()
+      if (at > rawOffset) await omit(at - rawOffset)
+      appendBytes(bytes)
       await drain()
     },
     /** A line from Gantry. Output that is held back as the possible start of a secret comes after it. */
@@ -172,14 +264,15 @@ export function createLogWriter(options: LogWriterOptions) {
       appendLine(lineMasker.push(sanitizeText(text)) + lineMasker.flush())
       await drain()
     },
-    /** Resolves when everything is stored. Nothing can be written afterward. */
-    async close(): Promise<void> {
+    /**
+     * Resolves when everything is stored. Nothing can be written afterward. `isSuspended`: another attempt continues with the
+     * same output, what is held back included.
+     */
+    async close({ isSuspended = false } = {}): Promise<void> {
       assertOpen()
       closed = true
-      append(masker.push(sanitizer.flush()) + masker.flush())
-      startStoring()
-      await storing
-      if (failure) throw failure.error
+      if (!isSuspended) appendHeld()
+      await storeAll()
     },
   }
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { ACTIONS_CHANNEL } from '#model/actions/channel.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { LogChunk } from './log-writer.ts'
+import type { RawPosition } from './raw-positions.ts'
 
 export type LogOwner = { targetId: number; stepOrder: number; attempt: number }
 
@@ -17,13 +18,14 @@ type StoreOutcome = { kind: 'stored' } | { kind: 'refused' }
  */
 export async function storeChunk(db: Database, log: LogOwner, chunk: LogChunk): Promise<StoreOutcome> {
   const { targetId, stepOrder, attempt } = log
-  const { startOffset, text, bytes, omit = { from: 0, upTo: 0 } } = chunk
+  const { startOffset, text, bytes, raw, omit = { from: 0, upTo: 0 } } = chunk
   const { rows } = await sql<{ owned: number; added: number }>`
     with owned as (
       select id, action_id from targets where id = ${targetId} and attempt = ${attempt} for share
     ), added as (
-      insert into step_log_chunks (target_id, step_order, start_offset, attempt, text, bytes)
-      select id, ${stepOrder}::integer, ${startOffset}::bigint, ${attempt}::integer, ${text}, ${bytes}::integer
+      insert into step_log_chunks (target_id, step_order, start_offset, attempt, text, bytes, raw_offset, raw_skip)
+      select id, ${stepOrder}::integer, ${startOffset}::bigint, ${attempt}::integer, ${text}, ${bytes}::integer,
+        ${raw?.offset ?? null}::bigint, ${raw?.skip ?? null}::bigint
       from owned
       on conflict do nothing
       returning target_id
@@ -65,6 +67,22 @@ export async function endOfLog(
     .limit(1)
     .executeTakeFirst()
   return last ?? { offset: 0, isLineOpen: false }
+}
+
+/** Where the output that begins at `from` continues behind what is stored of it. */
+export async function endOfOutput(
+  db: Database,
+  log: Omit<LogOwner, 'attempt'>,
+  from: number,
+): Promise<RawPosition> {
+  const last = await chunksOf(db, log)
+    .select(['raw_offset', 'raw_skip'])
+    .where('start_offset', '>=', from)
+    .where('raw_offset', 'is not', null)
+    .orderBy('start_offset', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return { offset: last?.raw_offset ?? 0, skip: last?.raw_skip ?? 0 }
 }
 
 function chunksOf(db: Database, { targetId, stepOrder }: Omit<LogOwner, 'attempt'>) {

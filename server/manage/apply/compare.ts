@@ -3,6 +3,7 @@ import { readKnownHost } from '#adapters/executors/host-key.ts'
 import { normalizeCredential } from '#manage/credentials/normalize-credential.ts'
 import { columnsOf, type HookChange } from '#manage/hooks/hook-columns.ts'
 import { normalizeServer } from '#manage/servers/normalize-server.ts'
+import { wholeChecks } from '#model/gates/checks-terms.ts'
 import { wholeRetention } from '#model/inventory/retention.ts'
 import { type HealthCheckInput, normalizeHealthCheck } from '#model/pipelines/health-check.ts'
 import { wholeRollout } from '#model/pipelines/rollout.ts'
@@ -101,8 +102,9 @@ const NORMALIZE: { [Kind in ResourceKind]?: (body: Bodies[Kind], stored: StoredR
     ...withDefaults(health_check),
     ...(servers && { servers: sorted(servers) }),
   }),
-  pipeline: ({ rollout, run_after, health_check, ...given }) => ({
+  pipeline: ({ rollout, run_after, health_check, wait_for_checks, ...given }) => ({
     ...given,
+    ...(wait_for_checks !== undefined && { wait_for_checks: wholeChecks(wait_for_checks) }),
     ...withDefaults(health_check),
     ...(rollout !== undefined && { rollout: wholeRollout(rollout) }),
     ...(run_after && { run_after: sorted(run_after) }),

@@ -255,7 +255,10 @@ const CREDENTIAL_FIELDS = [
 const APPLICATION_FIELDS = Object.keys(
   fieldsOf(applicationBody, 'name', 'credential_id', 'linked_resources'),
 ) as (keyof Selectable<Tables['applications']>)[]
-const PIPELINE_FIELDS = ['operation', 'max_parallel_actions', 'queue_policy', 'on_failure'] as const
+const PIPELINE_FIELDS = [
+  ...(['operation', 'max_parallel_actions', 'queue_policy'] as const),
+  ...(['on_failure', 'wait_for_checks'] as const),
+]
 const STEP_FIELDS = [
   ...(['description', 'command', 'run_as_user', 'timeout_seconds'] as const),
   ...(['idempotent', 'irreversible', 'run_on_revert'] as const),

@@ -45,6 +45,7 @@ export async function prepareConnection(
     .select([
       'projects.organization_id',
       'applications.repository',
+      'pipelines.wait_for_checks',
       'credentials.id',
       'credentials.provider_code',
       'credentials.base_url',
@@ -65,7 +66,7 @@ export async function prepareConnection(
       reason:
         "Connecting uses the token of the application's credential, which requires the permission credential:run.",
     }
-  const { name, isEvent, defaultEvents } = HOSTS[repository.provider]
+  const { name, isEvent, defaultEvents, checksEvents } = HOSTS[repository.provider]
   const unknown = events?.find((event) => !isEvent(event))
   if (unknown !== undefined)
     return invalidAt('events', `${name} has no event ${unknown}; name it as the API of ${name} does`)
@@ -74,7 +75,7 @@ export async function prepareConnection(
     repository,
     credentialId: id!,
     organizationId,
-    events: [...new Set(events ?? defaultEvents)],
+    events: [...new Set([...(events ?? defaultEvents), ...(row.wait_for_checks ? checksEvents : [])])],
   }
 }
 
@@ -125,7 +126,10 @@ export async function connectHook(
   const row = await findHook(trx, 'incoming', id, { lock: true })
   if (!row) return GONE
   if ('poll' in row.settings)
-    return conflict('The hook polls the repository. Remove settings.poll before you connect it.')
+    return invalidAt(
+      'settings.poll',
+      'cannot be combined with a connection. Remove it before you connect the hook',
+    )
   const stored = await findConnection(trx, id)
   const events = body?.events ?? stored?.events
   const prepared = await prepareConnection(trx, by.caller, row.pipeline_id, signatureOf(row), events)

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { lockScheduling } from '#model/actions/lock-scheduling.ts'
+import { APPLIES } from '#model/gates/approval-sql.ts'
 import { eligibilityOf, NO_STARTERS, type Person, strictest } from '#model/gates/approval-terms.ts'
 import { loadPeople } from '#model/gates/load-people.ts'
 import type { Transaction } from '#platform/database/connect.ts'
@@ -53,7 +54,7 @@ async function findUnknown(
 
 /**
  * From the moment of the commit on, nothing starts without: runs are judged under the same lock. Those that wait for approval
- * expire earlier if the new setting says so.
+ * expire earlier if the new setting says so; those that were approved before their checks are green may need more approvals.
  */
 export async function storeTerms(
   trx: Transaction,
@@ -65,12 +66,22 @@ export async function storeTerms(
     update approval_terms set until = clock_timestamp()
     where environment_id = ${environmentId} and until is null`.execute(trx)
   if (!terms) return
-  await trx
+  const { id } = await trx
     .insertInto('approval_terms')
     .values({ environment_id: environmentId, terms: JSON.stringify(terms) })
-    .execute()
+    .returning('id')
+    .executeTakeFirstOrThrow()
   await sql`
-    update approval_requests set expires_at = least(expires_at,
-      asked_at + ${terms.expires_after_minutes}::int * interval '1 minute')
-    where environment_id = ${environmentId} and expires_at is not null`.execute(trx)
+    update approval_requests r set expires_at = least(r.expires_at,
+      r.asked_at + ${terms.expires_after_minutes}::int * interval '1 minute')
+    from actions a join approval_terms x on x.id = ${id}
+    where r.environment_id = ${environmentId} and r.expires_at is not null and a.id = r.action_id and ${APPLIES}`.execute(
+    trx,
+  )
+  // Approved while their checks still run: a worker counts again, and people are asked for what is missing.
+  await sql`
+    update approval_requests r set approved_at = null, due_at = clock_timestamp()
+    from actions a join approval_terms x on x.id = ${id}
+    where r.environment_id = ${environmentId} and r.approved_at is not null and a.id = r.action_id and a.gate = 'checks'
+      and ${APPLIES}`.execute(trx)
 }

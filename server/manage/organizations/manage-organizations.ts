@@ -10,6 +10,7 @@ import {
 } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
 import { can, type Permission } from '#access/authorization/permissions.ts'
+import { keepForWebhooks } from '#model/connections/stored-connections.ts'
 import { removeGrants } from '#model/inventory/remove-grants.ts'
 import { anyOf } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -130,10 +131,11 @@ export async function removeOrganization(trx: Transaction, request: Removal) {
   const removed = sql`deleted_at = now(), updated_at = now()`
   await sql`update projects set ${removed} where ${anyOf('id', projectIds)}`.execute(trx)
   const credentialIds = credentials.map((credential) => credential.id)
+  await keepForWebhooks(trx, credentialIds)
+  const isNeeded = sql`exists (select from webhook_removals r where r.credential_id = credentials.id)`
   await sql`
-    update credentials set secret = null, active = false, ${removed} where ${anyOf('id', credentialIds)}`.execute(
-    trx,
-  )
+    update credentials set secret = case when ${isNeeded} then secret end, active = false, ${removed}
+    where ${anyOf('id', credentialIds)}`.execute(trx)
   await recordAudits(trx, actor, [
     ...removalsOf('project', id, projects),
     ...removalsOf('credential', id, credentials),

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import { auditorOf, type Change, type Creation } from '#access/audit/record.ts'
 import type { Caller } from '#access/authorization/caller.ts'
+import { wholeChecks } from '#model/gates/checks-terms.ts'
 import { checkLocalAccess, type ResourceName } from '#model/inventory/local-servers.ts'
 import { DEPLOY_STEPS, MAX_STEPS } from '#model/pipelines/built-in-steps.ts'
 import { healthCheckColumn } from '#model/pipelines/health-check.ts'
@@ -13,6 +14,7 @@ import type { PipelineBody, PipelineChange } from '#model/pipelines/schemas.ts'
 import type { Transaction } from '#platform/database/connect.ts'
 import { insertRow, updateRow } from '#platform/database/rows.ts'
 import { conflict, GONE, type HttpProblem, invalidAt } from '#platform/http/problems.ts'
+import { checkWaiting, storeChecksTerms } from './checks-gate.ts'
 import { checkHealthStepFits, syncHealthSteps } from './health-step.ts'
 import { findPipeline, type PipelineRow } from './read-pipelines.ts'
 import { checkRunAfter, storeRunAfter } from './run-after.ts'
@@ -28,6 +30,7 @@ export async function createPipeline(
   const { caller, parentId, body } = request
   const { name, operation, run_after = [], rollout, on_failure = 'revert', health_check } = body
   const resource = { type, id: parentId }
+  const checks = wholeChecks(body.wait_for_checks ?? null)
   const scope = await lockEnvironmentOf(trx, `${type}s`, parentId)
   if (!scope) return GONE
   const problem =
@@ -35,7 +38,8 @@ export async function createPipeline(
     (await checkLocalAccess(trx, caller, resource)) ??
     checkOperation(operation, resource) ??
     checkFailure(rollout, on_failure) ??
-    checkHealthCheck(operation, health_check)
+    checkHealthCheck(operation, health_check) ??
+    (await checkWaiting(trx, caller, { scope, resource, operation, before: null, terms: checks }))
   if (problem) return problem
   const check = healthCheckColumn(health_check)
   if (check.kind === 'invalid') return check
@@ -51,8 +55,10 @@ export async function createPipeline(
     rollout: rolloutColumn(rollout),
     on_failure,
     health_check: check.value,
+    wait_for_checks: checks && JSON.stringify(checks),
     created_by: caller.id,
   })
+  if (checks) await storeChecksTerms(trx, { id, environmentId: scope.environment_id }, checks)
   if (operation === 'deploy') await addBuiltInSteps(trx, id)
   await syncHealthSteps(trx, { pipelineId: id })
   await storeRunAfter(trx, scope.environment_id, id, run_after)
@@ -61,11 +67,12 @@ export async function createPipeline(
 
 export async function changePipeline(trx: Transaction, request: Change<PipelineChange>) {
   const { id, caller, ifMatch } = request
-  const { operation, run_after, rollout, health_check, ...columns } = request.body
+  const { operation, run_after, rollout, health_check, wait_for_checks, ...columns } = request.body
   const held = await lockForChange(trx, 'pipelines', id, findPipeline, ifMatch)
   if (held.kind !== 'locked') return held
   const { scope, row: before } = held
   const check = healthCheckColumn(health_check)
+  const checks = wait_for_checks === undefined ? undefined : wholeChecks(wait_for_checks)
   const problem =
     (run_after && (await checkRunAfter(trx, caller, scope, before, run_after))) ??
     (isOtherRunAfter(run_after, before) || isOtherHealthCheck(check, before)
@@ -76,7 +83,14 @@ export async function changePipeline(trx: Transaction, request: Change<PipelineC
     checkHealthCheck(
       operation ?? before.operation,
       health_check === undefined ? before.health_check : health_check,
-    )
+    ) ??
+    (await checkWaiting(trx, caller, {
+      scope,
+      resource: resourceOf(before),
+      operation: operation ?? before.operation,
+      before: before.wait_for_checks,
+      terms: checks === undefined ? before.wait_for_checks : checks,
+    }))
   if (problem) return problem
   if (check.kind === 'invalid') return check
   const unfit = check.value && (await checkHealthStepFits(trx, { pipelineId: id }))
@@ -84,10 +98,13 @@ export async function changePipeline(trx: Transaction, request: Change<PipelineC
 
   if (operation !== undefined) await storeOperation(trx, before, operation)
   if (run_after) await storeRunAfter(trx, scope.environment_id, id, run_after)
+  if (checks !== undefined && !isDeepStrictEqual(checks, before.wait_for_checks))
+    await storeChecksTerms(trx, { id, environmentId: scope.environment_id }, checks)
   await updateRow(trx, 'pipelines', id, {
     ...columns,
     rollout: rolloutColumn(rollout),
     health_check: check.value,
+    wait_for_checks: checks && JSON.stringify(checks),
   })
   await syncHealthSteps(trx, { pipelineId: id })
   return auditPipeline.saved(trx, request, scope.organization_id, before, await findPipeline(trx, id))
@@ -99,8 +116,10 @@ export function resourceOf({ resource_type, resource_id }: PipelineRow): Resourc
 
 export function audited(row: PipelineRow) {
   const { name, operation, max_parallel_actions, queue_policy, on_failure, health_check, run_after } = row
+  const { wait_for_checks } = row
   const rollout = wholeRollout(row.rollout)
-  return { name, operation, max_parallel_actions, queue_policy, rollout, on_failure, health_check, run_after }
+  const plain = { name, operation, max_parallel_actions, queue_policy, rollout, on_failure, health_check }
+  return { ...plain, wait_for_checks, run_after }
 }
 
 /** What a pipeline runs after decides when it runs, and with whose variables and commit. */

@@ -5,6 +5,7 @@ import { asSentence, type ConnectOptions } from '#adapters/executors/connect.ts'
 import type { Executor } from '#adapters/executors/executor.ts'
 import { fingerprint, parseHostKey } from '#adapters/executors/host-key.ts'
 import { baseFolder } from '#model/deploy/layout.ts'
+import { findFinished, noteDetaching } from '#model/detached/finished-steps.ts'
 import { checkLive } from '#model/live/check-live.ts'
 import { readLiveWorkers } from '#model/workers/live-workers.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -26,6 +27,8 @@ type Contact = {
   shownKey: string | null
   /** The same, once the host has proved that it owns the key and has accepted our login. */
   provenKey: string | null
+  /** Whether steps can be detached from the connection, or why not; null when unknown. */
+  detaching: { reason: string | null } | null
 }
 
 /** The API promises a response within 15 seconds. */
@@ -53,7 +56,7 @@ export async function runServerCheck(
 
 async function contactServer(deps: ServerCheckDeps, server: ServerRow): Promise<Contact> {
   const { probeMs, ...limits } = deps.timeouts ?? TIMEOUTS
-  const contact: Contact = { result: TOO_SLOW, shownKey: null, provenKey: null }
+  const contact: Contact = { result: TOO_SLOW, shownKey: null, provenKey: null, detaching: null }
   const hostKeys: Pick<ConnectOptions, 'onShownHostKey' | 'onNewHostKey'> = {
     onShownHostKey: (hostKey) => {
       contact.shownKey = hostKey
@@ -66,10 +69,27 @@ async function contactServer(deps: ServerCheckDeps, server: ServerRow): Promise<
     const within = { timeoutMs: probeMs, signal }
     const result = await probeServer(executor, server.root_directory, within)
     // What it finds is stored; the check itself does not fail because of it.
-    if (result.kind === 'probed') await checkApplications(deps, executor, server, within).catch(() => {})
+    if (result.kind !== 'probed') return result
+    contact.detaching = await checkDetaching(deps.db, executor, server.id).catch(() => null)
+    await checkApplications(deps, executor, server, within).catch(() => {})
     return result
   })
   return contact
+}
+
+/** Whether steps of the login account survive their connection; removes what earlier ones have left. */
+async function checkDetaching(
+  db: Database,
+  executor: Executor,
+  serverId: number,
+): Promise<{ reason: string | null } | null> {
+  const { installation } = await db.selectFrom('key_check').select('installation').executeTakeFirstOrThrow()
+  const opened = await executor.openDetached?.({ runAsUser: null, owner: `${installation}-${serverId}` })
+  if (opened?.kind !== 'detached' && opened?.kind !== 'unavailable') return null
+  const reason = opened.kind === 'unavailable' ? asSentence(opened.reason) : null
+  await noteDetaching(db, serverId, reason)
+  if (opened.kind === 'detached') await opened.sweep((tokens) => findFinished(db, tokens))
+  return { reason }
 }
 
 /** Of every application that is linked to the server, in the time that is left. */
@@ -132,6 +152,8 @@ function describe(server: ServerRow, contact: Contact, pinned: boolean, checkedA
     user: found?.user ?? null,
     free_disk_bytes: found?.freeDiskBytes ?? null,
     root_directory_writable: found?.rootDirectoryWritable ?? null,
+    steps_survive: contact.detaching && contact.detaching.reason === null,
+    attached_because: contact.detaching?.reason ?? null,
     checked_at: checkedAt,
   }
 }

@@ -124,6 +124,12 @@ export const serverCheckSchema = t.namedObject('ServerCheck', {
     type: ['boolean', 'null'],
     description: 'Whether applications can be deployed to the root directory; null when unknown.',
   }),
+  steps_survive: t.Unsafe<boolean | null>({
+    type: ['boolean', 'null'],
+    description:
+      'Whether steps outlive a lost connection or worker; null for local servers, and when unknown.',
+  }),
+  attached_because: t.TextOrNull('Why they do not, as a sentence; null when they do, or when unknown.'),
   checked_at: t.Time('When the check ended.'),
 })
 export type ServerCheck = t.Static<typeof serverCheckSchema>

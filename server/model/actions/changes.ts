@@ -2,6 +2,7 @@
 // once, when the commit is known, and kept with the action. Servers that served the same release share one comparison.
 import { sql } from 'kysely'
 import type { Compared, Comparison } from '#adapters/repositories/compare.ts'
+import { anyId } from '#platform/database/any-of.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
 
 /** Why there is no comparison, or not all of it. */
@@ -104,33 +105,36 @@ export function differenceOf(compared: Compared): Difference {
   return { comparison, reason: comparison.commits === null ? 'shallow_history' : null }
 }
 
-/** Says what was live on the servers of the group. Returns whether that has yet to be compared. */
+/** Says what was live on the servers of the group. Returns the actions of which that has yet to be compared. */
 export async function storeBaseline(
   trx: Transaction,
-  actionId: number,
+  actionIds: readonly number[],
   { baseline, serverIds }: Group,
-): Promise<boolean> {
+): Promise<number[]> {
   const release = storedRelease(baseline)
   const known = knownBaseline(baseline)
   // An earlier attempt may have found another one.
   await sql`
     update action_changes set server_ids = array(select unnest(server_ids) except select unnest(${serverIds}::bigint[]))
-    where action_id = ${actionId} and from_release <> ${release} and server_ids && ${serverIds}::bigint[]`.execute(
+    where action_id = ${anyId(actionIds)} and from_release <> ${release} and server_ids && ${serverIds}::bigint[]`.execute(
     trx,
   )
-  await sql`delete from action_changes where action_id = ${actionId} and server_ids = '{}'`.execute(trx)
-  const { rows } = await sql<{ isOpen: boolean }>`
+  await sql`delete from action_changes where action_id = ${anyId(actionIds)} and server_ids = '{}'`.execute(
+    trx,
+  )
+  const { rows } = await sql<{ id: number; isOpen: boolean }>`
     insert into action_changes (action_id, from_release, from_action_id, from_commit, server_ids)
-    values (${actionId}, ${release}, ${known?.actionId ?? null}, ${known?.commitSha ?? null}, ${serverIds})
+    select id, ${release}, ${known?.actionId ?? null}::bigint, ${known?.commitSha ?? null}, ${serverIds}::bigint[]
+    from unnest(${actionIds}::bigint[]) as id order by id
     on conflict (action_id, from_release) do update
     set server_ids = array(select unnest(action_changes.server_ids) union select unnest(excluded.server_ids) order by 1)
-    returning comparison is null and reason is null as "isOpen"`.execute(trx)
-  return rows[0]!.isOpen
+    returning action_id as id, comparison is null and reason is null as "isOpen"`.execute(trx)
+  return rows.flatMap(({ id, isOpen }) => (isOpen ? id : []))
 }
 
 export async function storeDifference(
   db: Database,
-  actionId: number,
+  actionIds: readonly number[],
   { baseline }: Pick<Group, 'baseline'>,
   to: string,
   { comparison, reason }: Difference,
@@ -138,7 +142,7 @@ export async function storeDifference(
   await sql`
     update action_changes set to_commit = ${to}, reason = ${reason},
       comparison = ${comparison && JSON.stringify(comparison)}
-    where action_id = ${actionId} and from_release = ${storedRelease(baseline)}`.execute(db)
+    where action_id = ${anyId(actionIds)} and from_release = ${storedRelease(baseline)}`.execute(db)
 }
 
 export type StoredChanges = {

@@ -58,6 +58,7 @@ function target(steps: StoredStep[]): TargetRow {
     status_reason_code: 'IN_PROGRESS',
     steps,
     attempt: 1,
+    reattached: 0,
     gate: null,
     attempt_key: null,
     release_name: null,

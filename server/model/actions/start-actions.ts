@@ -8,7 +8,7 @@ import {
 import type { Transaction } from '#platform/database/connect.ts'
 import type { ActionsTable, StoredStep } from '#platform/database/tables.ts'
 import { ACTIONS_CHANNEL } from './channel.ts'
-import { WAITING_FOR_PIPELINE as WAITING, WAITING_FOR_APPROVAL } from './status.ts'
+import { WAITING_FOR_PIPELINE as WAITING, WAITING_FOR_APPROVAL, WAITING_FOR_CHECKS } from './status.ts'
 
 /**
  * Actions are inserted as part of a larger statement, because what starts them (a call, a person, another action) is
@@ -69,11 +69,15 @@ const BRANCH = `nullif(left(regexp_replace(coalesce(
   coalesce(variables, hook_parsed_variables) ->> 'branch',
   case deployment ->> 'source_type' when 'branch' then deployment ->> 'source_ref' end), '^refs/heads/', ''), 500), '')`
 
+/** Calls insert runs directly at these gates. */
+const gateCases = (checks: string, approval: string) =>
+  `when '${WAITING_FOR_CHECKS.reason}' then '${checks}' when '${WAITING_FOR_APPROVAL.reason}' then '${approval}'`
+
 export const INSERT_ACTIONS = `
   new_actions as (
     insert into actions (id, ${ACTION_COLUMNS}, branch, gate) overriding system value
     select action_id, ${ACTION_COLUMNS_WAITING}, ${BRANCH},
-      case status_reason_code when '${WAITING_FOR_APPROVAL.reason}' then 'approval' end
+      case status_reason_code ${gateCases('checks', 'approval')} end
     from starts order by action_id
   ),
   new_targets as (
@@ -84,7 +88,7 @@ export const INSERT_ACTIONS = `
   new_events as (
     insert into events (action_id, previous_status, status, status_reason_code, gate_event)
     select action_id, previous_status, status, status_reason_code,
-      case status_reason_code when '${WAITING_FOR_APPROVAL.reason}' then 'gate_changed' end
+      case status_reason_code ${gateCases('gate_changed', 'gate_changed')} end
     from (
       select action_id, null as previous_status, status, status_reason_code from starts
       union all

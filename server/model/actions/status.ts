@@ -46,6 +46,12 @@ export const OUTDATED: State = { status: 'skipped', reason: 'SKIPPED_OUTDATED' }
 /** Of an action that a freeze holds, and of its targets that had waited for their server. */
 export const WAITING_FOR_FREEZE: State = { status: 'waiting', reason: 'WAITING_FREEZE' }
 
+/** Of an action whose commit has checks that are not green yet, and of its targets that had a slot. */
+export const WAITING_FOR_CHECKS: State = { status: 'waiting', reason: 'WAITING_CHECKS' }
+
+/** The end of a run that never started: a check is red, or they took too long. */
+export const CHECKS_FAILED: State = { status: 'failed', reason: 'FAILED_CHECKS' }
+
 /** Of an action that needs approval, and of its targets that need it again. */
 export const WAITING_FOR_APPROVAL: State = { status: 'waiting', reason: 'WAITING_APPROVAL' }
 

@@ -12,6 +12,8 @@ export const gitea: RepositoryHost = {
     'The token needs the scope write:repository, and its owner must be an administrator of the repository',
   addressHint: 'in Gitea, an administrator allows it with ALLOWED_HOST_LIST in the section [webhook]',
   defaultEvents: ['push'],
+  checksEvents: ['status'],
+  optionalEvents: ['status'],
   isEvent: (name) => /^[a-z_]{1,64}$/.test(name),
   signatureHeaders: {
     'x-gitea-signature': { scheme: 'body', algorithm: 'sha256' },
@@ -58,4 +60,5 @@ export const gitea: RepositoryHost = {
   settingsUrl: (home, repository, id) => `${home}/${encodePath(repository)}/settings/hooks/${id}`,
   tried: null,
   readTried: () => null,
+  redelivery: null,
 }

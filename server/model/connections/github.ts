@@ -1,6 +1,7 @@
 import { encodePath, idOf, objectOf, type RepositoryHost, textOf, textsOf, timeOf } from './host.ts'
 
 const hooks = (repository: string) => `/repos/${encodePath(repository)}/hooks`
+const deliveries = (repository: string, id: string) => `${hooks(repository)}/${id}/deliveries`
 const PAGE = 100
 
 /** GitHub and GitHub Enterprise Server. */
@@ -11,6 +12,8 @@ export const github: RepositoryHost = {
     'A fine-grained token needs the repository permission Webhooks: write, a classic token the scope admin:repo_hook',
   addressHint: 'GitHub must be able to reach it over the internet',
   defaultEvents: ['push'],
+  checksEvents: ['check_suite', 'status'],
+  optionalEvents: [],
   isEvent: (name) => /^(\*|[a-z_]{1,64})$/.test(name),
   signatureHeaders: {
     'x-hub-signature-256': { scheme: 'body', algorithm: 'sha256' },
@@ -55,12 +58,36 @@ export const github: RepositoryHost = {
     }
   },
   settingsUrl: (home, repository, id) => `${home}/${encodePath(repository)}/settings/hooks/${id}`,
-  tried: (repository, id) => ({ method: 'GET', path: `${hooks(repository)}/${id}/deliveries?per_page=50` }),
+  tried: (repository, id) => ({ method: 'GET', path: `${deliveries(repository, id)}?per_page=50` }),
   readTried(entry) {
     const at = timeOf(entry.delivered_at)
     return at === null
       ? null
       : { at: Date.parse(at), status: typeof entry.status_code === 'number' ? entry.status_code : null }
+  },
+  redelivery: {
+    list: (repository, id, cursor) => ({
+      method: 'GET',
+      path: `${deliveries(repository, id)}?per_page=${PAGE}${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+    }),
+    read(entry) {
+      const [id, deliveryId, at] = [idOf(entry.id), textOf(entry.guid), timeOf(entry.delivered_at)]
+      const { event, status_code: status } = entry
+      if (id === null || deliveryId === null || !/^[!-~]{1,200}$/.test(deliveryId) || at === null) return null
+      return {
+        id,
+        deliveryId,
+        event: typeof event === 'string' && /^[a-z_]{1,64}$/.test(event) ? event : 'unknown',
+        at: Date.parse(at),
+        isDelivered: typeof status === 'number' && status >= 200 && status < 300,
+      }
+    },
+    show: (repository, id, attempt) => ({ method: 'GET', path: `${deliveries(repository, id)}/${attempt}` }),
+    readPayload: (json) => objectOf(objectOf(json).request).payload,
+    repeat: (repository, id, attempt) => ({
+      method: 'POST',
+      path: `${deliveries(repository, id)}/${attempt}/attempts`,
+    }),
   },
 }
 

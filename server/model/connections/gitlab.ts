@@ -26,6 +26,8 @@ export const gitlab: RepositoryHost = {
   permission: 'The token needs the scope api and the role Maintainer in the project',
   addressHint: 'in GitLab, an administrator allows it under Settings → Network → Outbound requests',
   defaultEvents: ['push_events'],
+  checksEvents: ['pipeline_events'],
+  optionalEvents: [],
   isEvent: (name) => EVENTS.includes(name),
   signatureHeaders: { 'x-gitlab-token': { scheme: 'token', algorithm: null } },
   headers: (token) => ({ 'PRIVATE-TOKEN': token }),
@@ -72,6 +74,7 @@ export const gitlab: RepositoryHost = {
     const status = Number(entry.response_status)
     return at === null ? null : { at: Date.parse(at), status: Number.isInteger(status) ? status : null }
   },
+  redelivery: null,
 }
 
 /** Its webhooks have no switch: they are active unless GitLab suspends them. */

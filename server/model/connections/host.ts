@@ -33,6 +33,22 @@ export type HostRequest = { method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
 /** A call that a host has tried to deliver. */
 export type TriedCall = { at: number; status: number | null }
 
+/** What a host offers to deliver failed calls again. */
+export type Redelivery = {
+  /** Newest first. */
+  list: (repository: string, id: string, cursor: string | null) => HostRequest
+  /** Null: no delivery. */
+  read: (entry: Record<string, unknown>) => Attempt | null
+  /** One with its payload. */
+  show: (repository: string, id: string, attemptId: string) => HostRequest
+  readPayload: (json: unknown) => unknown
+  /** It keeps its id. */
+  repeat: (repository: string, id: string, attemptId: string) => HostRequest
+}
+
+/** One attempt of a host to deliver a call. Those of one call have the same `deliveryId`, which the call carries. */
+export type Attempt = { id: string; deliveryId: string; event: string; at: number; isDelivered: boolean }
+
 /** Paths begin at the API of the host; `repository` is like `acme/shop`. */
 export type RepositoryHost = {
   name: string
@@ -44,6 +60,10 @@ export type RepositoryHost = {
   addressHint: string
   /** The events that a sender of this kind needs; the same as in the catalog. */
   defaultEvents: readonly string[]
+  /** What says that checks of a commit have changed. */
+  checksEvents: readonly string[]
+  /** Those of them that not every version of the host offers. */
+  optionalEvents: readonly string[]
   isEvent: (name: string) => boolean
   /** Headers that it signs in, or sends the secret in, in lower case. */
   signatureHeaders: Readonly<Record<string, { scheme: 'body' | 'token'; algorithm: string | null }>>
@@ -60,6 +80,8 @@ export type RepositoryHost = {
   /** Null: it does not list them. */
   tried: ((repository: string, id: string) => HostRequest) | null
   readTried: (entry: Record<string, unknown>) => TriedCall | null
+  /** Null: what it could not deliver is found by the commits of branches. */
+  redelivery: Redelivery | null
 }
 
 export const encodePath = (path: string) => path.split('/').map(encodeURIComponent).join('/')

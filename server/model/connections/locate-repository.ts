@@ -17,7 +17,7 @@ export type HostedRepository = {
 
 export type SourceCredential = { provider: string; baseUrl: string | null; hasToken: boolean }
 
-/** The repository, or why no webhook can be created for it. */
+/** The repository, or why its host cannot be asked about it. */
 export function locateRepository(
   repository: string | null,
   credential: SourceCredential | null,
@@ -33,8 +33,7 @@ export function locateRepository(
   return { provider, apiUrl: apiBase({ provider, baseUrl }) + HOSTS[provider].root, homeUrl: home, path }
 }
 
-const NO_CREDENTIAL =
-  "The application's credential must be a token of GitHub, GitLab or Gitea (Forgejo): with it, Gantry creates the webhook."
+const NO_CREDENTIAL = "The application's credential must be a token of GitHub, GitLab or Gitea (Forgejo)."
 
 /** Without the folder that the host's pages are in, and without `.git`. */
 function pathBelow(folder: string, path: string): string {

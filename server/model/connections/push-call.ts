@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Push } from './read-push.ts'
 
 // The call that a host would send for a push, for pushes that Gantry found by itself. Pure.
 
@@ -12,7 +13,7 @@ export type FoundPush = {
   moves: number
 }
 
-export type PushCall = { headers: Record<string, string>; body: Buffer }
+export type PushCall = { headers: Record<string, string>; body: Buffer; push: Push }
 
 type Format = { headers: (id: string) => Record<string, string>; payload: (push: FoundPush) => object }
 
@@ -36,7 +37,13 @@ const followers = (push: FoundPush) => ({
 
 const github: Format = {
   headers: (id) => ({ 'x-github-event': 'push', 'x-github-delivery': id }),
-  payload: (push) => ({ ...followers(push), created: false, deleted: false, forced: false, base_ref: null }),
+  payload: (push) => ({
+    ...followers(push),
+    created: /^0+$/.test(push.before),
+    deleted: false,
+    forced: false,
+    base_ref: null,
+  }),
 }
 
 const FORMATS: Readonly<Record<string, Format>> = {
@@ -85,5 +92,6 @@ export function pushCall(provider: string | null, push: FoundPush): PushCall {
   return {
     headers: { 'content-type': 'application/json', ...headers(id) },
     body: Buffer.from(JSON.stringify(payload(push))),
+    push: { ref: ref(push), commit: after },
   }
 }

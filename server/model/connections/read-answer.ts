@@ -8,7 +8,8 @@ import type { ConnectionState } from './judge.ts'
 export const MAX_ANSWER_BYTES = 2 * 1024 * 1024
 
 export type HostAnswer =
-  | { kind: 'ok'; json: unknown; hasNext: boolean }
+  /** `cursor`: of the next page, where pages have no numbers. */
+  | { kind: 'ok'; json: unknown; hasNext: boolean; cursor: string | null }
   /** 404: there is no such thing, or the token may not see it. */
   | { kind: 'absent'; message: string }
   /** The host does not want what was sent. */
@@ -23,35 +24,61 @@ export type HostFailure = {
   isTemporary: boolean
   /** The repository is elsewhere at the same host. */
   hasMoved?: true
+  /** It did answer. */
+  isTooLong?: true
 }
 
-export function readHostAnswer(host: RepositoryHost, outcome: SendOutcome): HostAnswer {
+/** What is asked of a host, for messages. */
+export type Purpose = {
+  /** `manage webhooks` */
+  action: string
+  permission: string
+  /** What is rejected. */
+  subject: string
+  /** What to do when the repository is elsewhere. */
+  whenMoved: string
+  maxBytes?: number
+}
+
+const webhooksOf = ({ permission }: RepositoryHost): Purpose => ({
+  action: 'manage webhooks',
+  permission,
+  subject: 'the webhook',
+  whenMoved: 'Enter its new address in the application, then repair the connection.',
+})
+
+export function readHostAnswer(
+  host: RepositoryHost,
+  outcome: SendOutcome,
+  { action, permission, subject, whenMoved, maxBytes = MAX_ANSWER_BYTES } = webhooksOf(host),
+): HostAnswer {
   if (outcome.kind !== 'answered') return unreachable(outcome.message)
   const { status, headers, body } = outcome
   if (status >= 200 && status < 300) {
-    if (body.length >= MAX_ANSWER_BYTES)
-      return unreachable(`${host.name} sent more than ${MAX_ANSWER_BYTES} bytes.`)
+    if (body.length >= maxBytes)
+      return { ...unreachable(`${host.name} sent more than ${maxBytes} bytes.`), isTooLong: true }
     const json = status === 204 || body.length === 0 ? null : readJson(body)
     if (json === undefined) return unreachable(`${host.name} sent something other than JSON.`)
-    return { kind: 'ok', json, hasNext: /\brel="?next\b/.test([headers.link].join()) }
+    const link = [headers.link].join()
+    return { kind: 'ok', json, hasNext: /\brel="?next\b/.test(link), cursor: cursorIn(link) }
   }
   const said = quoteOf(body)
   if (status === 401)
     return forbidden(`${host.name} does not accept the token of the credential${said}. It may have expired.`)
   if (status === 403)
-    return forbidden(`${host.name} does not allow the token to manage webhooks${said}. ${host.permission}.`)
+    return forbidden(`${host.name} does not allow the token to ${action}${said}. ${permission}.`)
   if (status === 404 || status === 410) return { kind: 'absent', message: said }
   if ((status >= 300 && status < 400) || status === 405)
     return {
       kind: 'failed',
       state: 'changed',
-      problem: `The repository has moved at ${host.name}: it was renamed or transferred. Enter its new address in the application, then repair the connection.`,
+      problem: `The repository has moved at ${host.name}: it was renamed or transferred. ${whenMoved}`,
       isTemporary: false,
       hasMoved: true,
     }
   if (status >= 500 || status === 408 || status === 425)
     return unreachable(`${host.name} answered with ${status}.`)
-  return { kind: 'rejected', message: `${host.name} rejected the webhook with ${status}${said}.` }
+  return { kind: 'rejected', message: `${host.name} rejected ${subject} with ${status}${said}.` }
 }
 
 /** A repository that cannot be found: the host says the same about one that the token may not see. */
@@ -78,6 +105,11 @@ export function forbidden(problem: string): HostFailure {
 /** The entries of a list that are objects; null: no list. */
 export function entriesOf(json: unknown): Record<string, unknown>[] | null {
   return Array.isArray(json) ? json.map(objectOf) : null
+}
+
+function cursorIn(link: string): string | null {
+  const next = /<([^<>]*)>[^<>]*\brel="?next\b/.exec(link)?.[1]
+  return (next !== undefined && URL.parse(next)?.searchParams.get('cursor')) || null
 }
 
 function readJson(body: Buffer): unknown {

@@ -37,7 +37,7 @@ export async function storeConnection(trx: Transaction, connection: NewConnectio
     select ${hookId}::uuid, ${userId}::bigint, ${credentialId}::bigint, ${provider}, ${apiUrl}, ${homeUrl}, ${path},
       ${[...events]}::text[], least(greatest(now(), max(due_at)), now() + ${LEASE}) from needless
     on conflict (hook_id) do update set user_id = excluded.user_id, credential_id = excluded.credential_id,
-      home_url = excluded.home_url, events = excluded.events, state = 'connecting', problem = null, task = 'connect',
+      home_url = excluded.home_url, events = excluded.events, state = 'connecting', state_since = now(), problem = null, task = 'connect',
       version = c.version + 1, failures = 0, due_at = now()`.execute(trx)
 }
 
@@ -68,6 +68,15 @@ export async function requestCheck(trx: Transaction, hookId: string): Promise<bo
   return (numAffectedRows ?? 0n) > 0n
 }
 
+/** Gantry was away, or its database: what was missed is caught up with. Many connections are not checked in the same second. */
+export async function requestChecks(db: Database): Promise<void> {
+  await sql`
+    update hook_connections set due_at = least(due_at, now() + random() * spread.span)
+    from (select least(count(*) * interval '50 milliseconds', interval '1 minute') as span from hook_connections) as spread`.execute(
+    db,
+  )
+}
+
 /** A secret that the host had yet to replace is valid for as long as its rotation said, now that no one replaces it. */
 async function endOverlap(trx: Transaction, hookId: string, where = sql`true`): Promise<void> {
   await sql`
@@ -88,6 +97,17 @@ export async function removeConnection(
     await sql`update hook_connections set user_id = ${userId} where hook_id = ${hookId}`.execute(trx)
   const { numAffectedRows } = await sql`delete from hook_connections where hook_id = ${hookId}`.execute(trx)
   return (numAffectedRows ?? 0n) > 0n
+}
+
+/**
+ * Credentials that are removed with their organization are still needed to remove its webhooks, and the people who connected them
+ * have no permissions left. The last removal of a webhook forgets the secret (engine/connecting/store.ts).
+ */
+export async function keepForWebhooks(trx: Transaction, credentialIds: readonly number[]): Promise<void> {
+  await sql`
+    update webhook_removals set is_authorized = true where credential_id = any(${[...credentialIds]}::bigint[])`.execute(
+    trx,
+  )
 }
 
 type StoredConnection = {

@@ -34,7 +34,7 @@ export async function loadPolls(
     select p.hook_id, p.polled_at, p.problem, coalesce((
       select json_agg(json_build_object('name', r.branch, 'commit', r.tip,
         'moved_at', to_char(r.moved_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by r.branch)
-      from polled_refs r where r.hook_id = p.hook_id), '[]') as branches
+      from polled_refs r where r.hook_id = p.hook_id and r.tip !~ '^0+$'), '[]') as branches
     from hook_polls p where p.hook_id = any(${hookIds}::uuid[])`.execute(db)
   return new Map(rows.map(({ hook_id, ...status }) => [hook_id, status]))
 }

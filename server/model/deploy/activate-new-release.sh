@@ -13,6 +13,15 @@ before=none
 read_mark "$before"
 [[ $mark_run == "$GANTRY_RUN" ]] && before=$mark_before
 [[ $before == "$GANTRY_RELEASE" ]] && before=none
+report() {
+  say "Live before: $before"
+  say "Live now: $GANTRY_RELEASE"
+}
+# An attempt that was lost, or the connection to it, has switched already. It may have left the next link behind.
+if [[ $mark_run == "$GANTRY_RUN" && $current -ef $release ]] && rm -f -- "$state/next"; then
+  report
+  exit 0
+fi
 # The mark is set before the switch: it means that the release was complete, and a live one must have it. It names the run
 # and what was live before it: an attempt that was lost may have switched, and what counts is what that replaced. The link
 # to revert with is made while there is room for it.
@@ -32,5 +41,4 @@ mkdir -p -- "$state/reverted" 2>/dev/null
   fail "Cannot write to $state: the disk may be full, or the account has no write access."
 rm -f -- "$state/next" && ln -s -- "releases/$GANTRY_RELEASE" "$state/next" && mv -fT -- "$state/next" "$current" ||
   fail "Cannot switch $current: see the error above."
-say "Live before: $before"
-say "Live now: $GANTRY_RELEASE"
+report

@@ -10,4 +10,7 @@ for folder in "$releases"/*; do
   say "gantry-release $name $what"
   [[ $what == live ]] && read_mark "$name" && say "gantry-before $mark_before"
 done
+read_stale_marks
+for folder in "$releases"/.*.gone; do is_gone "$folder" && stale+=("$folder"); done
+(( ${#stale[@]} > 0 )) && say gantry-leftovers
 say gantry-releases-end

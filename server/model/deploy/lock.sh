@@ -45,7 +45,7 @@ demand_latest() {
 sweep() {
   local folder
   for folder in "$releases"/.*.gone; do
-    [[ ${folder##*/} =~ ^\.[0-9]{14}-[0-9a-f]{8}\.gone$ && ! -L $folder ]] || continue
+    is_gone "$folder" || continue
     rm -rf -- "$folder" 2>/dev/null && continue
     chmod -R u+rwX -- "$folder" 2>/dev/null
     rm -rf -- "$folder" 2>/dev/null ||

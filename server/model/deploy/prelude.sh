@@ -9,6 +9,16 @@ fail() { say "$1"; exit "${2:-1}"; }
 # A link counts as there wherever it points to.
 there() { [[ -e $1 || -L $1 ]]; }
 is_release() { [[ $1 =~ ^[0-9]{14}-[0-9a-f]{8}$ ]]; }
+# What was set aside to be removed.
+is_gone() { [[ ${1##*/} =~ ^\.[0-9]{14}-[0-9a-f]{8}\.gone$ && ! -L $1 ]]; }
+# Those of releases that were removed.
+read_stale_marks() {
+  stale=()
+  local mark
+  for mark in "$state"/activated/* "$state"/reverted/*; do
+    is_release "${mark##*/}" && ! there "$releases/${mark##*/}" && stale+=("$mark")
+  done
+}
 # Which run activated the release $1, and what was live before it. Marks of older releases of Gantry are empty.
 read_mark() {
   mark_run='' mark_before=none

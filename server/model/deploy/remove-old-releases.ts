@@ -25,6 +25,8 @@ export function readReleases(output: string) {
     live: found.find(({ state }) => state === 'live')?.name ?? null,
     /** What was live before the live one. */
     before: before !== undefined && isReleaseName(before) ? before : null,
+    /** An attempt was interrupted while it removed releases. */
+    hasLeftovers: lines.includes('gantry-leftovers'),
   }
 }
 
@@ -43,7 +45,10 @@ export function canActivateAgain(found: FoundReleases, release: string): boolean
  * then those of failed deploys, and last those that were taken back. The one that was live before the live one stays in
  * any case: a deploy may have to go back to it. Oldest first.
  */
-export function releasesToRemove({ releases, live, before }: FoundReleases, keep: number): string[] {
+export function releasesToRemove(
+  { releases, live, before }: Omit<FoundReleases, 'hasLeftovers'>,
+  keep: number,
+): string[] {
   const rank = (one: FoundReleases['releases'][number]) =>
     one.name === live ? 3 : one.wasLive ? 2 : one.isReverted ? 0 : 1
   return releases

@@ -12,9 +12,13 @@ for name in $GANTRY_RELEASES; do
   folder=$releases/$name
   [[ -d $folder && ! -L $folder ]] || continue
   [[ $GANTRY_BASE/current -ef $folder ]] && continue
+  # The marks later: a release that cannot be removed can still be activated again.
   mv -T -- "$folder" "$releases/.$name.gone" || fail "Cannot remove $folder: see the error above."
   rm -f -- "$state/activated/$name" "$state/reverted/$name"
   say "Removed: $name"
 done
+# An attempt may have been killed before it came to the marks.
+read_stale_marks
+rm -f -- ${stale[@]+"${stale[@]}"}
 let_go
 sweep

@@ -42,6 +42,20 @@ export function strictest(terms: readonly ApprovalTerms[]): Demand | null {
   }
 }
 
+/**
+ * What a run needs of these people, under its settings, oldest first. When fewer people than required are in the lists of all of
+ * them, the newest one says who: approvers who were replaced would leave runs behind that no one could approve. Everything
+ * else stays as strict. Starters are not left out of that count, as they are not when the setting is stored.
+ */
+export function demandOf(terms: readonly ApprovalTerms[], people: readonly Person[]): Demand | null {
+  const demand = strictest(terms)
+  if (!demand || terms.length === 1) return demand
+  const eligible = people.filter((person) => eligibilityOf(person, demand, NO_STARTERS) === 'eligible')
+  if (eligible.length >= demand.required) return demand
+  const { from } = terms.at(-1)!
+  return { ...demand, from: from ? [from] : [] }
+}
+
 /** A person with their roles where the run is. */
 export type Person = {
   id: number

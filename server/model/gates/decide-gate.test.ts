@@ -20,11 +20,15 @@ const APPROVAL: Record<string, GateFacts['approval']> = {
   expired: { ...asked, isExpired: true },
   'approved-late': { ...asked, approvals: 2, isExpired: true },
 }
+const LATER = 2
+const freeze = (id: number, from = 1) => ({ id, window: { from } })
+const overridden = (id: number, from = 1) => ({ id, from, givenAt: from })
 const FREEZES: Record<string, Pick<GateFacts, 'freezes' | 'overriddenFreezes'>> = {
   none: { freezes: [], overriddenFreezes: [] },
-  held: { freezes: [{ id: 1 }], overriddenFreezes: [] },
-  overridden: { freezes: [{ id: 1 }], overriddenFreezes: [1] },
-  second: { freezes: [{ id: 1 }, { id: 2 }], overriddenFreezes: [1] },
+  held: { freezes: [freeze(1)], overriddenFreezes: [] },
+  overridden: { freezes: [freeze(1)], overriddenFreezes: [overridden(1)] },
+  second: { freezes: [freeze(1), freeze(2)], overriddenFreezes: [overridden(1)] },
+  later: { freezes: [freeze(1, LATER)], overriddenFreezes: [overridden(1)] },
 }
 
 const rows = DECISIONS.trim()
@@ -61,7 +65,7 @@ suite('the table of decisions', () => {
 
 /** What may happen to a run and around it, in any order: each changes the facts that are stored. */
 type Event =
-  | { kind: 'freeze begins' | 'freeze ends'; id: number }
+  | { kind: 'freeze begins' | 'freeze ends'; id: number; from: number }
   | { kind: 'freezes are overridden' | 'checks are overridden' | 'checks turn green' | 'checks turn red' }
   | { kind: 'approved' | 'rejected' | 'time passes' | 'what ships changes' }
 
@@ -69,6 +73,7 @@ const events: fc.Arbitrary<Event> = fc.oneof(
   fc.record({
     kind: fc.constantFrom('freeze begins' as const, 'freeze ends' as const),
     id: fc.integer({ min: 1, max: 3 }),
+    from: fc.integer({ min: 1, max: 3 }),
   }),
   fc.record({
     kind: fc.constantFrom(
@@ -90,11 +95,20 @@ function apply(facts: GateFacts, event: Event): GateFacts {
   const { checks, approval, freezes, overriddenFreezes } = facts
   switch (event.kind) {
     case 'freeze begins':
-      return { ...facts, freezes: [...freezes.filter(({ id }) => id !== event.id), { id: event.id }] }
+      return {
+        ...facts,
+        freezes: [...freezes.filter(({ id }) => id !== event.id), freeze(event.id, event.from)],
+      }
     case 'freeze ends':
       return { ...facts, freezes: freezes.filter(({ id }) => id !== event.id) }
     case 'freezes are overridden':
-      return { ...facts, overriddenFreezes: [...overriddenFreezes, ...freezes.map(({ id }) => id)] }
+      return {
+        ...facts,
+        overriddenFreezes: [
+          ...overriddenFreezes,
+          ...freezes.map(({ id, window }) => overridden(id, window.from)),
+        ],
+      }
     case 'checks are overridden':
       return { ...facts, checks: checks && { ...checks, isOverridden: true } }
     case 'checks turn green':
@@ -164,17 +178,37 @@ suite('after any history', () => {
   })
 
   test('an override covers what was in force, and nothing that comes later', () => {
+    const ids = fc.integer({ min: 1, max: 3 })
     fc.assert(
-      fc.property(histories, fc.integer({ min: 1, max: 3 }), ([first, happened], id) => {
+      fc.property(histories, ids, ids, ([first, happened], id, from) => {
         const facts = after(first, happened)
-        const isKnown = facts.freezes.some((freeze) => freeze.id === id)
-        const overridden = apply(facts, { kind: 'freezes are overridden' })
-        const later = apply(overridden, { kind: 'freeze begins', id })
+        const isSame = (one: { id: number; window: { from: number } }) =>
+          one.id === id && one.window.from === from
+        const isKnown = facts.freezes.some(isSame)
+        const wasOverridden = facts.overriddenFreezes.some((one) => one.id === id && one.from === from)
+        const through = apply(facts, { kind: 'freezes are overridden' })
+        const later = apply(through, { kind: 'freeze begins', id, from })
         if (judgeGates(facts).kind === 'ended' || facts.isRollback) return
-        assert.deepEqual(freezesThatHold(overridden), [])
-        const holds = freezesThatHold(later).some((freeze) => freeze.id === id)
-        assert.equal(holds, !isKnown && !facts.overriddenFreezes.includes(id))
+        assert.deepEqual(freezesThatHold(through), [])
+        assert.equal(freezesThatHold(later).some(isSame), !isKnown && !wasOverridden)
       }),
     )
+  })
+})
+
+suite('an override that an earlier release stored, without the window', () => {
+  const given = (givenAt: number, from: number) =>
+    freezesThatHold({
+      ...{ isRollback: false, startedAt: null, freezes: [freeze(1, from)] },
+      overriddenFreezes: [{ id: 1, from: null, givenAt }],
+    }).length
+
+  test('covers the window that was open when it was given', () => {
+    assert.equal(given(5, 4), 0)
+    assert.equal(given(5, 5), 0)
+  })
+
+  test('does not cover one that began later', () => {
+    assert.equal(given(5, 6), 1)
   })
 })

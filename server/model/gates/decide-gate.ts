@@ -1,7 +1,13 @@
 // Which gate holds a run, from stored facts. Pure: one place decides, for the queue, for slots, for pages and plans.
 import type { Gate } from '#platform/vocabulary.ts'
 
-export type GateFacts<Freeze extends { id: number } = { id: number }> = {
+/** A freeze while it is in force: what began at another time, later or because it was moved, is another one. */
+export type Occurrence = { id: number; window: { from: number } }
+
+/** What a person let a run through. `from`: when it had begun; null: not stored by an earlier release. */
+export type OverriddenFreeze = { id: number; from: number | null; givenAt: number }
+
+export type GateFacts<Freeze extends Occurrence = Occurrence> = {
   /** When its first target began; a started run continues. */
   startedAt: string | null
   /** Back to an earlier release, asked for by a person. */
@@ -12,7 +18,7 @@ export type GateFacts<Freeze extends { id: number } = { id: number }> = {
   approval: { required: number; approvals: number; isRejected: boolean; isExpired: boolean } | null
   /** In force now. */
   freezes: readonly Freeze[]
-  overriddenFreezes: readonly number[]
+  overriddenFreezes: readonly OverriddenFreeze[]
 }
 
 export type GateVerdict =
@@ -40,12 +46,16 @@ export function judgeGates(facts: GateFacts): GateVerdict {
 }
 
 /** Those of the freezes in force that keep a run from starting. Rollbacks are not held: they fix what went wrong. */
-export function freezesThatHold<Freeze extends { id: number }>({
+export function freezesThatHold<Freeze extends Occurrence>({
   isRollback,
   startedAt,
   freezes,
   overriddenFreezes,
 }: Omit<GateFacts<Freeze>, 'checks' | 'approval'>): Freeze[] {
   if (isRollback || startedAt !== null) return []
-  return freezes.filter(({ id }) => !overriddenFreezes.includes(id))
+  return freezes.filter((freeze) => !overriddenFreezes.some((one) => covers(one, freeze)))
+}
+
+function covers({ id, from, givenAt }: OverriddenFreeze, { id: freezeId, window }: Occurrence): boolean {
+  return id === freezeId && (from === null ? window.from <= givenAt : window.from === from)
 }

@@ -94,6 +94,9 @@ test('a gap at midnight does not move a freeze to another day', () => {
     '2026-09-06T03:30:00.000Z',
     '2026-09-06T15:00:00.000Z',
   ])
+  // The evening before, from 23:30 on: the last half hour before the gap.
+  assert.deepEqual(shown(freeze, '2026-09-06T03:29:00Z'), null)
+  assert.deepEqual(shown(freeze, '2026-09-06T03:30:00Z'), shown(freeze, '2026-09-06T10:00:00Z'))
 })
 
 test('a freeze may go over the end of the week, and last almost a week', () => {

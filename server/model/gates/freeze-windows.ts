@@ -68,9 +68,9 @@ function lastWindow({ weekly, time_zone }: FreezeTimes & { weekly: Weekly }, at:
     from: onDay(now, first, from, time_zone, 'earlier'),
     until: onDay(now, first + days, to, time_zone, 'later'),
   })
-  const window = windowOf(-daysAgo)
-  // Otherwise its day is today, and its time is still to come.
-  return window.from <= at ? window : windowOf(-daysAgo - 7)
+  // The next one may have begun already, if clocks skip midnight; the last one is still to come, if its day is today.
+  const windows = [7 - daysAgo, -daysAgo].map(windowOf)
+  return windows.find(({ from }) => from <= at) ?? windowOf(-daysAgo - 7)
 }
 
 /** That many days later, at the time of day. */

@@ -25,3 +25,16 @@ export async function loadStarters(
   const { userIds, isByHook, emails } = rows[0]!
   return { userIds, isByHook, emails: isByHook ? emails : [] }
 }
+
+/** Those of these runs whose chain a hook began. */
+export async function findByHook(db: Database, actionIds: readonly number[]): Promise<Set<number>> {
+  const { rows } = await sql<{ id: number }>`
+    with recursive chain as (
+      select id as run, id, retry_of, parent_id, hook_id, trigger_type from actions where id = any(${actionIds}::bigint[])
+      union
+      select chain.run, e.id, e.retry_of, e.parent_id, e.hook_id, e.trigger_type
+      from chain join actions e on e.id = chain.retry_of or e.id = chain.parent_id
+    )
+    select distinct run as id from chain where hook_id is not null or trigger_type = 'hook'`.execute(db)
+  return new Set(rows.map(({ id }) => id))
+}

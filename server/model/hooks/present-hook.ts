@@ -19,6 +19,7 @@ import { findSentToken } from './token-hooks.ts'
 
 /** Additional authenticated data of sealed values; the same for the current and the previous secret. */
 export const hookSecretAad = (hookId: string) => `hooks/${hookId}/secret`
+export const replacedAad = (hookId: string) => `hook_connections/${hookId}/replaced`
 export const urlTokenAad = (hookId: string) => `hooks/${hookId}/url_token`
 
 /** Hooks that are not removed, each with the fields of its pipeline that the API shows. */

@@ -10,6 +10,7 @@ const pipelineOf = (more: Partial<PipelineDefinition> = {}): PipelineDefinition 
   isArchived: false,
   queuePolicy: 'queue',
   maxParallelActions: 1,
+  needsChecks: false,
   needsApproval: false,
   hasDependents: false,
   rollout: null,

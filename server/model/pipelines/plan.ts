@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { PIPELINE_NEEDS_APPROVAL } from '#model/gates/approval-sql.ts'
+import { PIPELINE_NEEDS_CHECKS } from '#model/gates/checks-sql.ts'
 import type { Database } from '#platform/database/connect.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
 
@@ -11,6 +12,8 @@ export type PipelineDefinition = {
   isArchived: boolean
   queuePolicy: 'queue' | 'latest' | 'reject'
   maxParallelActions: number
+  /** Its runs wait for the checks of their commit. */
+  needsChecks: boolean
   /** Its runs wait for approval before they are queued. */
   needsApproval: boolean
   /** Other pipelines run after this one. */
@@ -28,7 +31,7 @@ export async function loadDefinitions(
   const { rows } = await sql<PipelineDefinition>`
     select p.id, p.environment_id as "environmentId", p.operation, e.archived_at is not null as "isArchived",
       p.queue_policy as "queuePolicy", p.max_parallel_actions as "maxParallelActions", p.rollout,
-      ${PIPELINE_NEEDS_APPROVAL} as "needsApproval",
+      ${PIPELINE_NEEDS_CHECKS} as "needsChecks", ${PIPELINE_NEEDS_APPROVAL} as "needsApproval",
       exists (select from pipeline_run_after after where after.after_pipeline_id = p.id) as "hasDependents",
       coalesce((
         select json_agg(json_build_object('id', s.id, 'name', s.name) order by s.id) from servers s

@@ -1,5 +1,8 @@
 // Pipelines and their steps in the API.
 import { userSchema } from '#access/accounts/user-schema.ts'
+import type { ChecksInput } from '#model/gates/checks-terms.ts'
+import { MAX_GLOB_LENGTH } from '#model/payload/glob.ts'
+import type { ChecksTerms } from '#platform/database/tables.ts'
 import * as t from '#platform/http/schemas.ts'
 import { OPERATIONS, type Operation, RESOURCE_TYPES } from '#platform/vocabulary.ts'
 import { healthCheckInput, healthCheckOrNull, healthCheckSchema } from './health-check.ts'
@@ -50,6 +53,51 @@ const rolloutInput = t.Unsafe<(Pick<Rollout, 'batch'> & Partial<Rollout>) | null
   description: 'In how many batches the servers are updated. Null: all servers at the same time.',
 })
 
+const checkNames = (more: object, description: string) => ({
+  items: { type: 'string', minLength: 1, maxLength: MAX_GLOB_LENGTH, pattern: '^[^\\x00]*$' },
+  maxItems: 100,
+  uniqueItems: true,
+  description,
+  ...more,
+})
+
+const checksFields = {
+  names: checkNames(
+    { type: ['array', 'null'], minItems: 1, default: null },
+    'The checks to wait for, as globs such as `build` or `test / **`; null: all. A name without a wildcard must be present.',
+  ),
+  ignore: checkNames({ type: 'array', default: [] }, 'Checks that do not count, as globs.'),
+  timeout_minutes: {
+    type: 'integer',
+    minimum: 1,
+    maximum: 1_440,
+    default: 60,
+    description: 'After how many minutes a run ends as `FAILED_CHECKS` whose checks are still not green.',
+  },
+  settle_seconds: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 3_600,
+    default: 30,
+    description:
+      'For how many seconds nothing may change before the gate opens: hosts add checks one by one.',
+  },
+  without_checks: {
+    type: 'string',
+    enum: ['fail', 'proceed'],
+    default: 'fail',
+    description:
+      'What happens when the commit has no checks: `fail` ends the run at the timeout, `proceed` opens the gate after `settle_seconds`.',
+  },
+}
+const waitForChecks = {
+  type: ['object', 'null'],
+  additionalProperties: false,
+  properties: checksFields,
+  description:
+    'Runs wait until the checks of their commit at the repository host are green; for `deploy`. Null: they do not. Loosening it requires `environment:edit`.',
+}
+
 const optionalFields = t.optionalFields({
   max_parallel_actions: t.Integer({
     minimum: 0,
@@ -63,6 +111,7 @@ const optionalFields = t.optionalFields({
   health_check: healthCheckInput(
     'How a new release is checked once it is live; for `deploy`. It replaces that of the application; null: that of the application.',
   ),
+  wait_for_checks: t.Unsafe<ChecksInput | null>(waitForChecks),
   run_after: t.List(t.Id, {
     maxItems: 100,
     uniqueItems: true,
@@ -185,6 +234,7 @@ export const pipelineSchema = t.namedObject('Pipeline', {
   health_check: healthCheckOrNull(
     'How a new release is checked once it is live, instead of by the health check of the application; null: by that one.',
   ),
+  wait_for_checks: t.Unsafe<ChecksTerms | null>({ ...waitForChecks, required: Object.keys(checksFields) }),
   run_after: t.List(t.Id, 'The ids of the pipelines after whose runs it runs as a child.'),
   steps: t.List(t.ref(pipelineStepSchema), 'In execution order.'),
   created_by_user: t.ref(userSchema, 'Who created the pipeline.'),

@@ -102,9 +102,9 @@ async function storeHeartbeat(db: Database, { id, isStopping, ...beat }: Beat) {
     ), was_online as (
       select from workers where id = ${id} and ${IS_ONLINE}
     )
-    insert into workers (id, name, version, capacity, running_targets, draining_since)
+    insert into workers (id, name, version, capacity, running_targets, draining_since, reattaches)
     values (${id}, ${beat.name}, ${beat.version}, ${beat.capacity}, ${beat.running},
-      case when ${isStopping} then now() end)
+      case when ${isStopping} then now() end, true)
     on conflict (id) do update set seen_at = now(), running_targets = excluded.running_targets,
       draining_since = coalesce(workers.draining_since, excluded.draining_since)
     returning draining_since is not null as draining, not exists (select from was_online) as appeared`.execute(

@@ -18,3 +18,7 @@ export async function readLiveWorkers(db: Database): Promise<LiveWorker[]> {
 export async function countOnline(db: Database): Promise<number> {
   return (await readLiveWorkers(db)).length
 }
+
+/** An expression: the releases of all workers continue detached steps, so that whichever takes over a run can. */
+export const ALL_REATTACH: RawBuilder<boolean> = sql`
+  not exists (select from workers where ${IS_ONLINE} and not reattaches)`

@@ -69,6 +69,15 @@ export function workChecks({ db, tokenTargets, isQueueWorking }: WorkDeps, calle
             'Check each with POST /servers/{id}/check, which reports the reason.',
           )
     },
+    async detached_steps() {
+      const servers = await bounded(db, findAttached)
+      return servers.length === 0
+        ? ok('Steps on SSH servers outlive a lost connection or worker.')
+        : warning(
+            `On ${counted(servers.length, 'server')}, steps end with their connection${namesOf(caller, 'server:view', servers)}.`,
+            'POST /servers/{id}/check reports the reason.',
+          )
+    },
     async live_releases() {
       const servers = await bounded(db, findLiveUnknown)
       return servers.length === 0
@@ -107,6 +116,15 @@ async function findLiveUnknown(db: Database): Promise<Named[]> {
     join servers s on s.id = unknown.server_id join applications app on app.id = unknown.application_id
     join environments e on e.id = s.environment_id join projects p on p.id = e.project_id
     order by s.name, app.name limit ${MAX_COUNTED}`.execute(db)
+  return rows
+}
+
+async function findAttached(db: Database): Promise<Named[]> {
+  const { rows } = await sql<Named>`
+    select s.name, p.organization_id, e.project_id, s.environment_id
+    from attached_servers attached join servers s on s.id = attached.server_id and s.deleted_at is null
+    join environments e on e.id = s.environment_id join projects p on p.id = e.project_id
+    order by s.name, s.id limit ${MAX_COUNTED}`.execute(db)
   return rows
 }
 

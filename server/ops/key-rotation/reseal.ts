@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { hookSecretAad, urlTokenAad } from '#model/hooks/present-hook.ts'
+import { hookSecretAad, replacedAad, urlTokenAad } from '#model/hooks/present-hook.ts'
 import { capturedAad, credentialAad, variableAad } from '#model/inventory/sealed-aad.ts'
 import { keyId, type SecretBox } from '#platform/crypto/secret-box.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -21,6 +21,7 @@ export const SEALED_COLUMNS: SealedColumn[] = [
   // Bound to what it was sealed for, as the current secret.
   { table: 'hooks', column: 'previous_secret', key: 'id', aad: hookSecretAad },
   { table: 'hooks', column: 'url_token', key: 'id', aad: urlTokenAad },
+  { table: 'hook_connections', column: 'replaced', key: 'hook_id', aad: replacedAad },
   { table: 'credentials', column: 'secret', key: 'id', aad: (id) => credentialAad(Number(id)) },
   { table: 'captured_values', column: 'hidden', key: 'id', aad: capturedAad },
   { table: 'application_variables', column: 'value', key: 'id', aad: (id) => variableAad(Number(id)) },

@@ -75,7 +75,7 @@ async function readGateDepths(db: Database) {
           select created_at from actions where gate = g.gate and pipeline_id = p.id order by id limit 1
         ) as first)))::float8, 0) as "oldestSeconds"
     from unnest(${Object.keys(GATES)}::text[]) as g (gate) cross join lateral (
-      select count(*)::int, min(a.created_at) as first from actions a where a.gate is null
+      select count(*)::int, min(a.created_at) as first from actions a where a.gate is null and a.has_place
         and a.id in (select t.action_id from targets t where t.gate = g.gate)
     ) as started`.execute(db)
   return rows
@@ -90,8 +90,13 @@ async function countConnections(db: Database) {
 
 /** There is an index for the targets alone. */
 async function readUnplaced(db: Database) {
-  const { rows } = await sql<{ targetsWithoutWorker: number; serversLiveUnknown: number }>`
+  const { rows } = await sql<{
+    targetsWithoutWorker: number
+    targetsReconnecting: number
+    serversLiveUnknown: number
+  }>`
     select (select count(*) from targets where status_reason_code = 'WAITING_WORKER') as "targetsWithoutWorker",
+      (select count(*) from targets where status_reason_code = 'RECONNECTING') as "targetsReconnecting",
       (select count(*) from unknown_live_releases
         join application_servers using (application_id, server_id)) as "serversLiveUnknown"`.execute(db)
   return rows[0]!

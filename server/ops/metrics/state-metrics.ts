@@ -56,6 +56,10 @@ export function createInstallationMetrics(registry: Registry) {
   )
   const workers = gauge('workers', 'Workers that are online; draining ones take no new targets.', ['state'])
   const withoutWorker = gauge('targets_without_worker', 'Targets that wait because no worker can take them.')
+  const reconnecting = gauge(
+    'targets_reconnecting',
+    'Targets whose server or worker was lost while a step runs.',
+  )
   const liveUnknown = gauge(
     'servers_live_unknown',
     'Servers whose live release is unknown, counted once per application.',
@@ -79,7 +83,17 @@ export function createInstallationMetrics(registry: Registry) {
   return (state: InstallationState | null): void => {
     for (const metric of [jobs, deliveries, connections, limited, workers, atGate, oldestAtGate, removed])
       metric.reset()
-    for (const metric of [oldest, newDead, stalled, backup, failing, withoutWorker, liveUnknown, finished])
+    for (const metric of [
+      oldest,
+      newDead,
+      stalled,
+      backup,
+      failing,
+      withoutWorker,
+      reconnecting,
+      liveUnknown,
+      finished,
+    ])
       metric.remove()
     if (state === null) return
     for (const { job, ...states } of state.queueDepths)
@@ -99,6 +113,7 @@ export function createInstallationMetrics(registry: Registry) {
     workers.set({ state: 'online' }, state.workers.online)
     workers.set({ state: 'draining' }, state.workers.draining)
     withoutWorker.set(state.targetsWithoutWorker)
+    reconnecting.set(state.targetsReconnecting)
     liveUnknown.set(state.serversLiveUnknown)
     for (const { gate, runs, oldestSeconds } of state.gates) {
       atGate.set({ gate }, runs)

@@ -16,6 +16,7 @@ const VERDICTS: Record<Parameters<OnCall>[0], string> = {
   started: 'accepted',
   duplicate: 'duplicate',
   ping: 'ping',
+  checks: 'checks',
   ignored: 'ignored',
   rejected_signature: 'rejected_signature',
   rate_limited: 'rate_limited',

@@ -51,7 +51,7 @@ export const workerRoutes: FastifyPluginAsyncTypebox<{ db: Database }> = async (
     operation(instanceAdmin, 'drainWorker', {
       summary: 'Drain a worker',
       description:
-        'It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted: it can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.',
+        'It takes no new targets, and runs that are between two steps continue on other workers. Running steps are not interrupted; those that run on without it are handed over if another worker is online. It can be stopped without losing a run once `running_targets` is 0. It still schedules runs and sends notifications. Ends with the process, or with `DELETE`. Returns 404 for a worker that is not online.',
       params,
       response,
     }),

@@ -97,6 +97,7 @@ async function removeRuns(trx: Transaction, ids: number[]): Promise<void> {
     select id from targets where action_id = any(${ids}::bigint[]) for update`.execute(trx)
   const targetIds = targets.map((target) => target.id)
   await sql`delete from step_log_chunks where target_id = any(${targetIds}::bigint[])`.execute(trx)
+  await sql`delete from detached_steps where target_id = any(${targetIds}::bigint[])`.execute(trx)
   await sql`delete from target_moves where target_id = any(${targetIds}::bigint[])`.execute(trx)
   await sql`delete from targets where id = any(${targetIds}::bigint[])`.execute(trx)
   await sql`delete from deliveries where action_id = any(${ids}::bigint[])`.execute(trx)

@@ -35,4 +35,14 @@ suite('a parameter in several buffers', () => {
     const { rows } = await client.query('select $1::int as value', [7])
     assert.deepEqual(rows, [{ value: 7 }])
   })
+
+  test('is rejected where it is not the last one', async () => {
+    const chunks = new Chunks([randomBytes(3)])
+    await assert.rejects(
+      client.query('select $1::bytea, $2::int', [chunks, 7]),
+      /have to be the last parameter/,
+    )
+    const { rows } = await client.query('select $1::int as value', [7])
+    assert.deepEqual(rows, [{ value: 7 }])
+  })
 })

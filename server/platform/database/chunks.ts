@@ -12,6 +12,11 @@ export class Chunks {
     this.chunks = chunks
     this.bytes = chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   }
+
+  /** `pg` asks for the text of what is not the last parameter, and would send its JSON. */
+  toPostgres(): never {
+    throw new Error('Chunks have to be the last parameter')
+  }
 }
 
 type Bind = { values?: unknown[] }

@@ -19,6 +19,8 @@ const SETUP_TIMEOUT_MS = 3_000
 const KEEPALIVE_MS = 5_000
 const LONG_WAIT_MS = 2_000
 
+/** The names of statements, by their texts. */
+export type Statements = Map<string, string>
 const MAX_STATEMENTS = 500
 
 const timeouts = new AsyncLocalStorage<number>()
@@ -51,6 +53,8 @@ export type Config = pg.ClientConfig & {
   acceptsReadOnly?: boolean
   /** 0: none. */
   queryTimeoutMs?: number
+  /** Those of all connections of a pool. */
+  statements?: Statements
   /** It could not be opened, or was lost. */
   onFailure?: () => void
   /** A statement of this session has not been answered for two seconds. */
@@ -79,11 +83,12 @@ export class Client extends pg.Client {
   readonly #config: Config
   #unheard = false
   #isAccepted = false
-  static #names = new Map<string, string>()
+  readonly #statements: Statements
 
   constructor(config: Config = {}) {
     super({ ...config, keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS })
     this.#config = config
+    this.#statements = config.statements ?? new Map()
     const { connection } = this as unknown as Internals
     sendChunks(connection)
     connection.stream.once('connect', () => {
@@ -148,7 +153,7 @@ export class Client extends pg.Client {
     const config = {
       text: query,
       values: parameters,
-      name: Array.isArray(values) ? Client.#nameOf(query) : undefined,
+      name: Array.isArray(values) ? this.#nameOf(query) : undefined,
       query_timeout: timeouts.getStore() ?? this.#config.queryTimeoutMs ?? QUERY_TIMEOUT_MS,
     } as pg.QueryConfig
     const commits = this.#mayCommit(query)
@@ -207,11 +212,11 @@ export class Client extends pg.Client {
     void this.end()
   }
 
-  static #nameOf(text: string): string | undefined {
-    const known = Client.#names.get(text)
-    if (known !== undefined || Client.#names.size >= MAX_STATEMENTS) return known
-    const name = `gantry_${Client.#names.size + 1}`
-    Client.#names.set(text, name)
+  #nameOf(text: string): string | undefined {
+    const known = this.#statements.get(text)
+    if (known !== undefined || this.#statements.size >= MAX_STATEMENTS) return known
+    const name = `gantry_${this.#statements.size + 1}`
+    this.#statements.set(text, name)
     return name
   }
 }

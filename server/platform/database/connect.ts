@@ -65,6 +65,7 @@ export function openDatabase(
     // An outage must be detected in time to respond with 503, before the caller disconnects.
     connectionTimeoutMillis: 3_000,
     idleTimeoutMillis: idleMs,
+    statements: new Map(),
     types: { getTypeParser: getTypeParser as typeof pg.types.getTypeParser },
   }
   const pool = new pg.Pool(poolConfig)

@@ -8,11 +8,19 @@ import type { RunTables } from './tables/runs.ts'
 
 export type { Gate, ReasonCode, Status } from '#platform/vocabulary.ts'
 export type { Timestamp } from './tables/columns.ts'
-export type { LiveByServer, TimeOfWeek, Weekly } from './tables/gates.ts'
+export type {
+  ChecksResult,
+  LiveByServer,
+  ShownCheck,
+  StoredCheck,
+  TimeOfWeek,
+  Weekly,
+} from './tables/gates.ts'
 export type { ConnectionTask, DeliveryState, HookType, RemoteState } from './tables/hooks.ts'
 export type {
   ApprovalTerms,
   Approvers,
+  ChecksTerms,
   HealthCheck,
   ResourceType,
   Retention,

@@ -14,7 +14,12 @@ import { formsOf } from './secret-forms.ts'
  *
  * This protects against accidents. A command that wants to reveal a secret can always encode it in an unforeseen way.
  */
-export type Masker = { push(text: string): string; flush(): string }
+export type Masker = {
+  push(text: string): string
+  flush(): string
+  /** Whether something is held back. */
+  isHolding(): boolean
+}
 
 /** A bound for output that is nothing but colors while something is held back. */
 const MAX_HELD_COLORS = 256
@@ -23,7 +28,9 @@ const MAX_HELD_COLORS = 256
 export function createMaskers(secrets: readonly string[]): () => Masker {
   const forms = formsOf(secrets)
   const finder = createFinder(forms)
-  return forms.length === 0 ? () => ({ push: (text) => text, flush: () => '' }) : () => createMasker(finder)
+  return forms.length === 0
+    ? () => ({ push: (text) => text, flush: () => '', isHolding: () => false })
+    : () => createMasker(finder)
 }
 
 type Run = { start: number; end: number }
@@ -113,5 +120,6 @@ export function createMasker(finder: Finder): Masker {
       cursor.state = 0
       return emitUntil(text.length)
     },
+    isHolding: () => finder.depth(cursor) > 0,
   }
 }

@@ -37,6 +37,7 @@ export function startConsumer(
   const jobsReady = createSignal()
   const capacityFreed = createSignal()
   let isDraining = false
+  let handingOver = new AbortController()
   let lastFetch = Number.NEGATIVE_INFINITY
   const finishing = new AbortController()
   const finished = new AbortController()
@@ -86,6 +87,7 @@ export function startConsumer(
 
   function start(fetched: Job<unknown>): void {
     const startedAt = performance.now()
+    const { signal: handOver } = handingOver
     const attempt: Attempt = { id: fetched.id, retryCount: fetched.retryCount }
     const run = runAttempt(
       attempt,
@@ -96,6 +98,7 @@ export function startConsumer(
             entry.completed = true
           },
           isDraining: () => isDraining,
+          handOver,
         })
         await handler(fetched.data, context)
       },
@@ -157,6 +160,11 @@ export function startConsumer(
       jobsReady.notify()
       capacityFreed.notify()
     },
+    /** What runs and can continue elsewhere without a loss is handed over. */
+    handOver(): void {
+      handingOver.abort()
+      handingOver = new AbortController()
+    },
     /** Resolves when nothing runs. */
     async idle(): Promise<void> {
       while (running.size > 0) await Promise.all([...running.values()].map((one) => one.outcome))
@@ -164,6 +172,7 @@ export function startConsumer(
     /** Fetches nothing more. Resolves when nothing runs and every outcome is written or abandoned. */
     async finish(): Promise<void> {
       finishing.abort()
+      handingOver.abort()
       jobsReady.notify()
       capacityFreed.notify()
       await fetching

@@ -37,6 +37,7 @@ test('a stale attempt cannot hold or complete the job', async (t) => {
     createContext(test.queue, 'test.count', attempt, new AbortController().signal, {
       onComplete() {},
       isDraining: () => false,
+      handOver: new AbortController().signal,
     })
   await assert.rejects(db.transaction().execute(context(stale).hold), lost)
   await assert.rejects(db.transaction().execute(context(stale).complete), lost)
@@ -50,6 +51,7 @@ test('a held job still gets its heartbeats, and no attempt starts before the hol
   const { hold } = createContext(queue, 'test.count', first as Attempt, new AbortController().signal, {
     onComplete() {},
     isDraining: () => false,
+    handOver: new AbortController().signal,
   })
   await queue.db.transaction().execute(async (trx) => {
     await hold(trx)

@@ -13,6 +13,8 @@ export type JobContext = {
   signal: AbortSignal
   /** The worker takes nothing new: a handler that can be continued elsewhere throws `HandOver` at the next occasion. */
   isDraining(): boolean
+  /** Aborts when the worker stops or drains: what can continue elsewhere without a loss throws `HandOver` right away. */
+  handOver: AbortSignal
   /**
    * Throws unless this attempt still owns the job, and keeps it so until `trx` ends, so that a worker that slept
    * through the reassignment of its job cannot write. For every write but the last.
@@ -49,7 +51,7 @@ export function createContext(
   job: string,
   attempt: Attempt,
   signal: AbortSignal,
-  { onComplete, isDraining }: { onComplete: () => void; isDraining: () => boolean },
+  { onComplete, ...worker }: Pick<JobContext, 'isDraining' | 'handOver'> & { onComplete: () => void },
 ): JobContext {
   // A weaker lock than one on the row as a whole: heartbeats pass, also while `trx` waits for something else. Fetching
   // still skips the row, so that no other attempt starts before `trx` has ended.
@@ -61,7 +63,7 @@ export function createContext(
     jobId: attempt.id,
     attempt: attempt.retryCount + 1,
     signal,
-    isDraining,
+    ...worker,
     held,
     async hold(trx) {
       const { rows } = await held.execute(trx)

@@ -51,3 +51,10 @@ export async function removeWaitingJob(trx: Transaction, jobId: string): Promise
     returning id`.execute(trx)
   return rows.length > 0
 }
+
+/** The attempt that this job makes does not count toward its limit. The caller's transaction holds the job. */
+export async function grantAttempt(trx: Transaction, jobId: string): Promise<void> {
+  await sql`update queue.job set retry_limit = retry_limit + 1 where name = ${TARGETS_JOB} and id = ${jobId}`.execute(
+    trx,
+  )
+}

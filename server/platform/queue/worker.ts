@@ -48,6 +48,8 @@ export async function startWorker<Catalog extends JobCatalog = Jobs>(options: {
     running: (job: JobName<Catalog>) => consumers.get(job)?.running() ?? 0,
     /** Switches draining on or off: takes no jobs of this name, and hands over those that run where it can. */
     drain: (job: JobName<Catalog>, draining: boolean) => consumers.get(job)?.drain(draining),
+    /** Hands over what runs and can continue on another worker without a loss. */
+    handOver: (job: JobName<Catalog>) => consumers.get(job)?.handOver(),
     /** Resolves when no job of this name runs here. */
     idle: async (job: JobName<Catalog>) => consumers.get(job)?.idle(),
     /**

@@ -23,6 +23,7 @@ export async function findAttention(db: Database, scopes: AttentionScopes) {
   const { rows } = await sql<Row>`
     select *, count(*) over () as count from (
       ${failedRuns(scopes.withActions)} union all ${failingHooks(scopes.withHooks)}
+      union all ${lostConnections(scopes.withHooks)}
       union all ${unknownServers(scopes.withLive)} union all ${waitingForWorkers(scopes.withServers)}
     ) as items
     order by since desc, kind, action_id, hook ->> 'id', application ->> 'id', server ->> 'id'
@@ -64,6 +65,19 @@ function failingHooks(environmentIds: readonly number[]): RawBuilder<unknown> {
     join pipelines p on p.id = h.pipeline_id
     left join applications app on app.id = p.application_id left join servers s on s.id = p.server_id
     where h.environment_id = any(${environmentIds}::bigint[]) and ${isFailingHook}`
+}
+
+/** Of incoming hooks that are on. One that is being connected is no problem yet. */
+function lostConnections(environmentIds: readonly number[]): RawBuilder<unknown> {
+  return sql`
+    select 'connection_lost', c.state_since, coalesce(c.problem, 'The webhook is not as it must be.'), null,
+      ${named('app')}, ${named('s')}, ${named('p')}, null::bigint, json_build_object('id', h.id, 'name', h.name),
+      h.environment_id
+    from hook_connections c join hooks h on h.id = c.hook_id join pipelines p on p.id = h.pipeline_id
+    left join applications app on app.id = p.application_id left join servers s on s.id = p.server_id
+    where h.environment_id = any(${environmentIds}::bigint[]) and h.active and h.deleted_at is null
+      and (c.state not in ('connected', 'connecting')
+        or c.state = 'connecting' and c.state_since < now() - interval '10 minutes')`
 }
 
 function unknownServers(environmentIds: readonly number[]): RawBuilder<unknown> {

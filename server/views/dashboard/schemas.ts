@@ -84,8 +84,8 @@ const nameOrNull = (what: string, description: string) =>
 
 const attentionSchema = t.namedObject('NeedsAttention', {
   kind: t.Word(
-    ['run_failed', 'hook_failing', 'live_unknown', 'worker_offline'] as const,
-    '`run_failed`: the newest finished run of the pipeline failed, within 30 days. `hook_failing`: deliveries of the outgoing hook fail, or Gantry disabled it for that. `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`. `worker_offline`: runs on the server wait, because no worker that can take them is online.',
+    ['run_failed', 'hook_failing', 'connection_lost', 'live_unknown', 'worker_offline'] as const,
+    '`run_failed`: the newest finished run of the pipeline failed, within 30 days. `hook_failing`: deliveries of the outgoing hook fail, or Gantry disabled it for that. `connection_lost`: the incoming hook is no longer connected to its repository. `live_unknown`: the live release of the server is unknown; see `GET /applications/{id}/live`. `worker_offline`: runs on the server wait, because no worker that can take them is online.',
   ),
   since: t.Time('Since when.'),
   detail: t.Text('The reason, in words.'),
@@ -97,7 +97,7 @@ const attentionSchema = t.namedObject('NeedsAttention', {
   ),
   action_id: t.idOrNullOf(
     'run that failed, or of the oldest that waits',
-    'null for `hook_failing` and `live_unknown`',
+    'null for `hook_failing`, `connection_lost` and `live_unknown`',
   ),
   hook: t.Unsafe<{ id: string; name: string } | null>({
     anyOf: [
@@ -107,7 +107,7 @@ const attentionSchema = t.namedObject('NeedsAttention', {
       }),
       { type: 'null' },
     ],
-    description: 'The outgoing hook; null unless `kind` is `hook_failing`.',
+    description: 'The hook; null unless `kind` is `hook_failing` or `connection_lost`.',
   }),
   environment_id: t.idOf('environment'),
 })

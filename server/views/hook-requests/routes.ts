@@ -6,6 +6,7 @@ import { seesHookSecrets } from '#access/authorization/token-limits.ts'
 import { notFound } from '#platform/http/errors.ts'
 import { pageQuery, readRequestedPage } from '#platform/http/pagination.ts'
 import * as t from '#platform/http/schemas.ts'
+import { catchUpSchema, listCatchUps, listMissedCalls, missedCallSchema } from './catch-ups.ts'
 import { readDeliveryHours } from './delivery-hours.ts'
 import { type HookTestRoute, hookTestRoute } from './hook-test-route.ts'
 import { listHookRequests, type RequestsOf, readHookRequest } from './read-hook-requests.ts'
@@ -45,6 +46,38 @@ export const hookRequestRoutes: FastifyPluginAsyncTypebox<HookRequestRoutes> = a
       response: { 200: t.List(t.ref(deliveryHourSchema)), ...t.errorResponses(401, 404, 422) },
     }),
     (request) => readDeliveryHours(db, request.params.hook_id, Date.now()),
+  )
+
+  app.get(
+    '/hooks/incoming/:hook_id/catch-ups',
+    operation(permissions('incoming hook', 'hook_id', 'hook:view'), 'listCatchUps', {
+      summary: 'List what a connected hook caught up with',
+      description:
+        'One for each time that Gantry found calls missing: those that the host could not deliver, and pushes that it never called for. Newest first, of the last 30 days.',
+      params: t.Exactly({ hook_id: t.Uuid }),
+      querystring: t.Exactly(pageQuery),
+      response: { 200: t.List(t.ref(catchUpSchema)), ...t.errorResponses(401, 404, 422) },
+    }),
+    (request, reply) =>
+      readRequestedPage(request, reply, baseUrl(), (page) => listCatchUps(db, request.params.hook_id, page)),
+  )
+
+  app.get(
+    '/hooks/incoming/:hook_id/missed-calls',
+    operation(permissions('incoming hook', 'hook_id', 'hook:view'), 'listMissedCalls', {
+      summary: 'List the calls that a connected hook missed',
+      description: 'The calls of its catch-ups, newest first.',
+      params: t.Exactly({ hook_id: t.Uuid }),
+      querystring: t.Exactly({
+        ...pageQuery,
+        ...t.optionalFields({ 'filter[catch_up_id]': t.idOf('catch-up: only its calls') }),
+      }),
+      response: { 200: t.List(t.ref(missedCallSchema)), ...t.errorResponses(401, 404, 422) },
+    }),
+    (request, reply) =>
+      readRequestedPage(request, reply, baseUrl(), (page) =>
+        listMissedCalls(db, request.params.hook_id, request.query['filter[catch_up_id]'], page),
+      ),
   )
 
   app.get(

@@ -2,6 +2,7 @@
 import { hookRequestSchema } from '#model/actions/schemas.ts'
 import { SIGNATURE_PROBLEMS, type SignatureProblem } from '#model/hooks/signature-schemes.ts'
 import * as t from '#platform/http/schemas.ts'
+import { catchUpSchema, missedCallSchema } from './catch-ups.ts'
 
 const recordFields = {
   ...hookRequestSchema.properties,
@@ -11,7 +12,7 @@ const recordFields = {
   ),
   method: t.Text('The HTTP method.'),
   outcome: t.Text(
-    'The result. Calls: accepted, duplicate, ping, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded.',
+    'The result. Calls: accepted, duplicate, ping, checks, ignored, rejected_signature, rejected_payload, rejected_variables, rejected_state, rate_limited. Deliveries: delivered, refused, redirected, timed_out, unreachable, blocked, unrenderable, superseded, unrecorded.',
   ),
   duration_ms: t.IntegerOrNull('How long it took, in milliseconds; null when not measured.'),
   next_attempt_at: t.TimeOrNull(
@@ -84,4 +85,6 @@ export const hookRequestSchemas = [
   hookRequestDetailSchema,
   hookTestSchema,
   deliveryHourSchema,
+  catchUpSchema,
+  missedCallSchema,
 ]

@@ -99,6 +99,8 @@ async function driveConnection(
   const { connection } = await admin.post('/hooks/incoming/{hook_id}/connection', hook)
   assert.equal(connection!.provider, 'gitea')
   await admin.post('/hooks/incoming/{hook_id}/connection/check', hook)
+  await admin.get('/hooks/incoming/{hook_id}/catch-ups', hook)
+  await admin.get('/hooks/incoming/{hook_id}/missed-calls', hook)
   await admin.delete('/hooks/incoming/{hook_id}/connection', hook)
   await admin.put('/applications/{id}', { ...application, body: { repository, credential_id: null } })
 }

@@ -59,7 +59,8 @@ export async function driveRuns({ admin }: Drive, sample: { pipelineId: number; 
     const asked = await admin.post('/pipelines/{id}/actions', at({ id: custom.id }))
     const subject = await until('its subject is known', 20_000, async () => {
       const read = await admin.get('/actions/{id}/gates', at({ id: asked.id }))
-      return read.gates.find(({ gate }) => gate === 'approval')?.details.subject as string | undefined
+      const { details } = read.gates.find(({ gate }) => gate === 'approval') ?? {}
+      return details && 'subject' in details ? (details.subject as string) : undefined
     })
     const decided = { ...at({ id: asked.id }), body: { subject } }
     await admin.post(`/actions/{id}/${verb}`, decided)

@@ -59,7 +59,9 @@ export function createWorkers(deps: WorkerDeps, script: Script): Workers {
       box,
       log: failOnErrors(actor, script.violations),
       lifecycle: await openTargetLifecycle({ db, listener, enqueueTargets: enqueue.targets, onError }),
-      checkPaths: async () => ({ kind: 'starts', note: null }),
+      recheck: async () => {},
+      checkStart: async () => ({ kind: 'starts', note: null }),
+      reattachSeconds: 300,
       reach: script.reachAs(actor),
       handleStep: createStepHandler({ db, repositories }),
     }

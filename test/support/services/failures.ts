@@ -5,8 +5,8 @@ export type Failure = {
   call?: string
   /** The call takes effect, and only its answer goes wrong. */
   performed?: boolean
-  /** none: no answer, and the connection stays open; reset: the connection is closed. */
-  answer: Reply | 'none' | 'reset' | ((real: Reply) => Reply)
+  /** none: no answer, and the connection stays open; reset: the connection is closed; drip: the answer, a byte per second. */
+  answer: Reply | 'none' | 'reset' | 'drip' | ((real: Reply) => Reply)
 }
 
 const HTML = { 'content-type': 'text/html; charset=utf-8' }
@@ -20,6 +20,7 @@ export const CONNECTION_LOST: Failure = { answer: 'reset' }
 
 /** The call took effect, and the caller does not get to know. */
 export const ANSWER_LOST: Failure = { performed: true, answer: 'reset' }
+export const ANSWER_DRIPS: Failure = { performed: true, answer: 'drip' }
 export const ANSWER_HELD: Failure = { performed: true, answer: 'none' }
 export const ANSWER_IS_HTML: Failure = {
   performed: true,

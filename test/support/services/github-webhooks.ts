@@ -63,7 +63,7 @@ export function createGithubWebhooks({ at, path, nextId, problem }: Deps) {
   const webhooks: GithubWebhook[] = []
   const deliveries: GithubDelivery[] = []
   let deliver: Deliver = deliverByFetch
-  /** Pings that are under way. */
+  /** Pings and repeated deliveries that are under way. */
   const sending = new Set<Promise<unknown>>()
 
   const shown = ({ repository, config, ...hook }: GithubWebhook, { headers }: Arrived) => ({
@@ -127,7 +127,7 @@ export function createGithubWebhooks({ at, path, nextId, problem }: Deps) {
     return { status: 200, body: shown(hook, request) }
   }
 
-  async function send(hook: GithubWebhook, event: string, payload: Json, guid = randomUUID()) {
+  async function send(hook: GithubWebhook, event: string, payload: Json, guid: string = randomUUID()) {
     const { config } = hook
     const json = JSON.stringify(payload)
     const isForm = config.content_type === 'form'
@@ -165,6 +165,14 @@ export function createGithubWebhooks({ at, path, nextId, problem }: Deps) {
     delivery.status_code = status ?? 0
     return status
   }
+
+  /** Of one webhook, by its own id or that of a delivery. */
+  const oneDelivery = (request: Arrived, perform: (hook: GithubWebhook, delivery: GithubDelivery) => Reply) =>
+    one(request, (hook) => {
+      const id = Number(request.params.delivery)
+      const delivery = deliveries.find((one) => one.id === id && one.hookId === hook.id)
+      return delivery ? perform(hook, delivery) : problem(404, 'Not Found')
+    })
 
   const shownDelivery = ({ hookId: _, payload: __, ...delivery }: GithubDelivery) => ({
     ...delivery,
@@ -241,6 +249,33 @@ export function createGithubWebhooks({ at, path, nextId, problem }: Deps) {
           return { status: 200, ...(hasMore && { headers: { link: `<${next}>; rel="next"` } }), body }
         }),
     },
+    {
+      name: 'show delivery',
+      method: 'GET',
+      path: path(`${HOOK}/deliveries/(?<delivery>\\d+)`),
+      perform: (request) =>
+        oneDelivery(request, (hook, delivery) => ({
+          status: 200,
+          body: {
+            ...shownDelivery(delivery),
+            url: hook.config.url.replace(/hooks\/.*/, ''),
+            request: { headers: { 'X-GitHub-Delivery': delivery.guid }, payload: delivery.payload },
+            response: { headers: {}, payload: null },
+          },
+        })),
+    },
+    {
+      name: 'redeliver',
+      method: 'POST',
+      path: path(`${HOOK}/deliveries/(?<delivery>\\d+)/attempts`),
+      perform: (request) =>
+        oneDelivery(request, (hook, { event, payload, guid }) => {
+          const sent = new Promise(setImmediate).then(() => send(hook, event, payload, guid))
+          sending.add(sent)
+          void sent.finally(() => sending.delete(sent))
+          return { status: 202, body: {} }
+        }),
+    },
   ]
 
   return {
@@ -251,9 +286,19 @@ export function createGithubWebhooks({ at, path, nextId, problem }: Deps) {
     deliverTo(next: Deliver) {
       deliver = next
     },
-    /** Waits for the pings that are under way. */
+    /** Waits for pings and repeated deliveries that are under way. */
     async settled() {
       while (sending.size > 0) await Promise.all(sending)
+    },
+    /** Something else happens; every webhook that wants to know is called, once. */
+    async happen(repository: string, event: string, payload: Json): Promise<(number | null)[]> {
+      const wanted = webhooks.filter(
+        (one) =>
+          one.repository === repository &&
+          one.active &&
+          one.events.some((name) => [event, '*'].includes(name)),
+      )
+      return Promise.all(wanted.map((hook) => send(hook, event, payload)))
     },
     /** Someone pushes: every webhook that wants to know is called, once. */
     async push(repository: string, { ref, before, after }: Push): Promise<(number | null)[]> {
@@ -273,13 +318,7 @@ export function createGithubWebhooks({ at, path, nextId, problem }: Deps) {
         pusher: { name: 'dev', email: 'dev@example.com' },
         sender: { login: 'dev' },
       }
-      const wanted = webhooks.filter(
-        (one) =>
-          one.repository === repository &&
-          one.active &&
-          (one.events.includes('push') || one.events.includes('*')),
-      )
-      return Promise.all(wanted.map((hook) => send(hook, 'push', payload)))
+      return this.happen(repository, 'push', payload)
     },
   }
 }

@@ -1,10 +1,12 @@
-// GitHub's REST API: commit statuses, deployments and their statuses, webhooks. Paths work as on api.github.com and, as
+// GitHub's REST API: commit statuses, checks, deployments and their statuses, webhooks. Paths work as on api.github.com and, as
 // on GitHub Enterprise Server, below /api/v3.
 import { type Static, Type } from 'typebox'
+import { createChecks, PAGES } from './github-checks.ts'
 import { createDeployments, type Deployment } from './github-deployments.ts'
 import { createGithubWebhooks } from './github-webhooks.ts'
 import { type Repositories, repositoryAt } from './repositories.ts'
 import { type Arrived, type Call, type Closer, type Reply, type Service, startService } from './service.ts'
+import { pageOf } from './webhooks.ts'
 
 const NewStatus = Type.Object(
   {
@@ -36,6 +38,8 @@ export type Github = Service & {
   /** A status set by someone else. */
   set(status: Pick<GithubStatus, 'repository' | 'sha' | 'state' | 'context'> & Partial<GithubStatus>): void
   rename(from: string, to: string): void
+  /** Check suites, check runs and workflow runs. */
+  checks: Omit<ReturnType<typeof createChecks>, 'calls'>
   /** Webhooks of repositories, and the calls that they made. */
   hooks: Omit<ReturnType<typeof createGithubWebhooks>, 'calls'>
 }
@@ -84,6 +88,8 @@ export async function startGithub(t: Closer): Promise<Github> {
 
   const { deployments, calls: deploymentCalls } = createDeployments({ at, path, nextId, latest })
 
+  const { calls: checkCalls, ...checks } = createChecks({ at, path, nextId })
+
   const { calls: webhookCalls, ...hooks } = createGithubWebhooks({ at, path, nextId, problem })
 
   const calls: Call[] = [
@@ -114,7 +120,8 @@ export async function startGithub(t: Closer): Promise<Github> {
         at(request, (repository) => {
           const { sha } = request.params
           const shown = latest(repository, sha!)
-          return { status: 200, body: { sha, total_count: shown.length, statuses: shown } }
+          const { body, ...reply } = pageOf(shown, request, PAGES)
+          return { ...reply, body: { sha, total_count: shown.length, statuses: body } }
         }),
     },
     {
@@ -124,6 +131,7 @@ export async function startGithub(t: Closer): Promise<Github> {
       perform: () => ({ status: 200, body: { id: 1, login: 'deployer', type: 'User' } }),
     },
     ...deploymentCalls,
+    ...checkCalls,
     ...webhookCalls,
   ]
 
@@ -152,6 +160,9 @@ export async function startGithub(t: Closer): Promise<Github> {
       // Without the permission, webhooks do not exist.
       if (access === 'hidden' || (access === 'read' && / (webhooks?|deliveries)$/.test(call ?? '')))
         return problem(404, 'Not Found')
+      // They can have no permission to read checks.
+      if (access === 'fine-grained' && / check (suites|runs)$/.test(call ?? ''))
+        return problem(403, 'Resource not accessible by personal access token')
       if (access === 'read' && method !== 'GET')
         return problem(403, 'Resource not accessible by personal access token')
       return null
@@ -189,6 +200,7 @@ export async function startGithub(t: Closer): Promise<Github> {
     statuses,
     deployments,
     hooks,
+    checks,
     shown: (sha) => {
       const found = new Set(statuses.map(({ repository }) => repository))
       return Object.fromEntries(

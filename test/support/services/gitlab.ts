@@ -2,6 +2,7 @@
 import { Type } from 'typebox'
 import { createGitlabWebhooks } from './gitlab-webhooks.ts'
 import { type Arrived, type Closer, type Reply, type Service, startService } from './service.ts'
+import { pageOf } from './webhooks.ts'
 
 const STATES = ['pending', 'running', 'success', 'failed', 'canceled', 'skipped']
 const NewStatus = Type.Object(
@@ -26,6 +27,8 @@ export type GitlabStatus = {
   name: string
   description: string | null
   target_url: string | null
+  allow_failure?: boolean
+  ref?: string
 }
 
 export type Gitlab = Service & {
@@ -93,7 +96,9 @@ export async function startGitlab(t: Closer): Promise<Gitlab> {
       (one) => one.project === project && one.sha === sha && (name === undefined || one.name === name),
     )
     const isNewest = (one: GitlabStatus) => found.findLast((other) => other.name === one.name) === one
-    return { status: 200, body: found.filter((one) => all === 'true' || isNewest(one)) }
+    const shown = found.filter((one) => all === 'true' || isNewest(one))
+    const entries = shown.map((one) => ({ ref: 'main', allow_failure: false, ...one }))
+    return pageOf(entries, request, { size: 'per_page', max: 100, standard: 20 })
   }
 
   const service = await startService(t, {

@@ -48,7 +48,7 @@ export type Call = {
 }
 
 /** What a token may do. Tokens that a test does not name may do everything. */
-export type Access = 'write' | 'read' | 'hidden' | 'revoked'
+export type Access = 'write' | 'read' | 'hidden' | 'revoked' | 'fine-grained'
 
 export type Behavior = {
   name: string
@@ -77,6 +77,8 @@ export type Service = {
   /** The next requests go wrong, one each. */
   fail(...failures: Failure[]): void
   permit(token: string, access: Access): void
+  /** The commits of the branches of its repositories. */
+  tips: Map<string, string>
   /** Waits until so many requests arrived (of a call). */
   until(count: number, call?: string): Promise<Arrived[]>
   close(): Promise<void>
@@ -88,6 +90,7 @@ export async function startService(t: Closer, behavior: Behavior): Promise<Servi
   const failures: Failure[] = []
   const access = new Map<string, Access>()
   const limits = createLimits()
+  const tips = new Map<string, string>()
   const calls = behavior.calls.map((call) => ({ ...call, validate: call.body && compile(call.body) }))
 
   const server = createServer(async (message, response) => {
@@ -96,6 +99,12 @@ export async function startService(t: Closer, behavior: Behavior): Promise<Servi
     const headers = message.headers as Record<string, string>
     const url = new URL(message.url!, 'http://localhost')
     const body = Buffer.concat(chunks).toString()
+    if (url.pathname.endsWith('.git/git-upload-pack')) {
+      response
+        .writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' })
+        .end(listTips(tips, body))
+      return
+    }
     const request: Arrived = {
       at: Date.now(),
       method: message.method!,
@@ -128,12 +137,21 @@ export async function startService(t: Closer, behavior: Behavior): Promise<Servi
       response.socket?.destroy()
       return
     }
-    const { status, headers, body } = typeof answer === 'function' ? answer(real!) : answer
+    const given = typeof answer === 'function' ? answer(real!) : answer
+    const { status, headers, body } = given === 'drip' ? real! : given
     request.status = status
     const isText = typeof body === 'string'
     const type = isText ? 'text/plain' : 'application/json; charset=utf-8'
     response.writeHead(status, { 'content-type': type, ...headers })
-    response.end(isText ? body : JSON.stringify(body))
+    const text = isText ? body : JSON.stringify(body)
+    if (given === 'drip') drip(text, response)
+    else response.end(text)
+  }
+
+  function drip(text: string, response: ServerResponse): void {
+    let sent = 0
+    const timer = setInterval(() => response.write(text.slice(sent, ++sent)), 1_000)
+    response.on('close', () => clearInterval(timer))
   }
 
   function perform(
@@ -187,6 +205,7 @@ export async function startService(t: Closer, behavior: Behavior): Promise<Servi
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     violations,
+    tips,
     limitTo: (count: number, perMs: number, kind = 'primary') => limits.set({ count, perMs, kind } as Limit),
     unlimited: () => limits.set(null),
     pass: (ms) => limits.pass(ms),
@@ -203,6 +222,15 @@ export async function startService(t: Closer, behavior: Behavior): Promise<Servi
     },
     close,
   }
+}
+
+/** What git's protocol, version 2, answers to ls-refs. */
+function listTips(tips: ReadonlyMap<string, string>, body: string): string {
+  const wanted = Array.from(body.matchAll(/ref-prefix (refs\/heads\/.+)$/gm), ([, prefix]) => prefix!)
+  const lines = [...tips].map(([branch, commit]) => ({ ref: `refs/heads/${branch}`, commit }))
+  const found = lines.filter(({ ref }) => wanted.some((prefix) => ref.startsWith(prefix)))
+  const texts = found.map(({ ref, commit }) => `${commit} ${ref}\n`)
+  return [...texts.map((text) => (text.length + 4).toString(16).padStart(4, '0') + text), '0000'].join('')
 }
 
 const ajv = new Ajv2020({ strict: false, allErrors: true })

@@ -12,7 +12,7 @@ export const LINK = '{{ action.url_web_permalink }}'
 export const REASON = '{{ action.status_reason_human_readable }}'
 
 /** Where people are asked to approve a run, also how many have, and who is asked. */
-export const REASON_AND_ASKED = `${REASON}{% if gates.waiting_at == 'approval' and gates.approval.asked.size > 0 %} ({{ gates.approval.given }} of {{ gates.approval.required }}), asked: {{ gates.approval.asked | join: ', ' }}{% endif %}`
+export const REASON_AND_ASKED = `${REASON}{% if gates.approval.asked.size > 0 %} ({{ gates.approval.given }} of {{ gates.approval.required }}), asked: {{ gates.approval.asked | join: ', ' }}{% endif %}`
 /** Services take 140 characters. */
 export const DESCRIPTION = `{% capture reason %}${REASON_AND_ASKED}{% endcapture %}{{ reason | truncate: 140 }}`
 

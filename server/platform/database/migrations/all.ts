@@ -48,4 +48,10 @@ export const all = {
   '0050-approvals': () => import('./0050-approvals.ts'),
   '0055-connections': () => import('./0055-connections.ts'),
   '0056-polling': () => import('./0056-polling.ts'),
+  '0057-what-gates-cover': () => import('./0057-what-gates-cover.ts'),
+  '0058-turns-of-approvals': () => import('./0058-turns-of-approvals.ts'),
+  '0059-checks': () => import('./0059-checks.ts'),
+  '0060-catch-up': () => import('./0060-catch-up.ts'),
+  '0061-replaced-webhooks': () => import('./0061-replaced-webhooks.ts'),
+  '0062-detached-steps': () => import('./0062-detached-steps.ts'),
 }

@@ -7,6 +7,8 @@ export type HookType = 'incoming' | 'outgoing'
 /** What a service shows of a status that was sent to it. */
 export type RemoteState = 'matches' | 'repaired' | 'overridden' | 'unknown' | 'not_checked'
 
+export type MissedState = 'waiting' | 'superseded' | 'redelivered' | 'received' | 'found' | 'lost'
+
 export type ConnectionTask = 'connect' | 'rotate' | 'check'
 
 /** Which webhook of which repository, and who asks its host. */
@@ -80,6 +82,10 @@ export type HookTables = {
     body_bytes: number | null
     event_kind: string | null
     capture_error: string | null
+    /** Of calls to connected hooks. */
+    delivery_id: string | null
+    pushed_ref: string | null
+    pushed_commit: string | null
   }
   refused_calls: { hook_id: string; hour: Timestamp; outcome: string; calls: number }
   captured_values: {
@@ -143,9 +149,42 @@ export type HookTables = {
     due_at: Timestamp
     leased_until: MaybeTimestamp
     created_at: Timestamp
+    calls_read_until: Timestamp
+    tries_read_until: Timestamp
+    replaced: Buffer | null
+    state_since: Timestamp
+  }
+  /** Of connected hooks: the newest call for each branch. */
+  called_branches: {
+    hook_id: string
+    branch: string
+    call_id: string
+    commit: string
+    finds: Generated<number>
+    differs_since: MaybeTimestamp
+  }
+  /** What connected hooks missed; see engine/catching-up. */
+  catch_ups: { id: Generated<number>; hook_id: string; created_at: Timestamp }
+  missed_calls: {
+    id: Generated<number>
+    catch_up_id: number
+    hook_id: string
+    delivery_id: string
+    attempt_id: string | null
+    event: string | null
+    ref: string | null
+    commit: string | null
+    missed_at: Timestamp
+    state: MissedState
+    is_read: Generated<boolean>
+    redeliveries: Generated<number>
+    redelivered_at: MaybeTimestamp
+    request_id: string | null
+    created_at: Timestamp
   }
   webhook_removals: RemoteWebhook & {
     id: Generated<number>
+    is_authorized: Generated<boolean>
     url_token_hash: Buffer | null
     problem: string | null
     failures: Generated<number>

@@ -38,6 +38,17 @@ export type Approvers = {
   roles: ('owner' | 'admin' | 'developer' | 'viewer')[]
 }
 
+/** Which checks of its commit a run waits for. */
+export type ChecksTerms = {
+  /** With `*` as a wildcard; null: all. */
+  names: string[] | null
+  ignore: string[]
+  timeout_minutes: number
+  settle_seconds: number
+  /** Of a commit without checks. */
+  without_checks: 'fail' | 'proceed'
+}
+
 /** What runs of an environment need before they start; complete, with its defaults (model/gates/approval-terms.ts). */
 export type ApprovalTerms = {
   required: number
@@ -153,6 +164,7 @@ export type InventoryTables = {
     rollout: MaybeJson<{ batch: number | string; max_failed: number; on_failure?: 'stop' | 'revert_all' }>
     /** When a step fails after activation. */
     on_failure: Generated<'revert' | 'keep'>
+    wait_for_checks: MaybeJson<ChecksTerms>
     created_by: number
   }
   pipeline_run_after: { pipeline_id: number; after_pipeline_id: number; environment_id: number }

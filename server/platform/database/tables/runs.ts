@@ -89,6 +89,8 @@ export type RunTables = {
     gate: Generated<Gate | null>
     attempt: Generated<number>
     attempt_key: string | null
+    /** How many of its attempts continued a detached step: they do not count. */
+    reattached: Generated<number>
     release_name: string | null
     /** What its server served before this target activated its release; null until then. */
     live_before: MaybeJson<LiveBefore>
@@ -97,6 +99,26 @@ export type RunTables = {
     started_at: MaybeTimestamp
     completed_at: MaybeTimestamp
   }
+  /** Steps that run, or may run, on their server by themselves; see engine/scheduling/detached-steps.ts. */
+  detached_steps: {
+    token: string
+    target_id: number
+    step_order: number
+    server_id: number
+    /** The one that owns the step: an older release owned it last if the target has another. */
+    attempt: number
+    run_as_user: string | null
+    /** Where its output begins in the log of the step. */
+    log_from: Generated<number>
+    /** Where the server keeps its state; null until it may have been started. */
+    state_path: string | null
+    /** When the server last renewed its lease; null while an attempt follows it. */
+    acknowledged_at: MaybeTimestamp
+    /** Its result is stored, or it was given up: what the server keeps of it can go. */
+    ended_at: MaybeTimestamp
+  }
+  /** Servers on which steps end with the connection, and why; see model/detached. */
+  attached_servers: { server_id: number; reason: string }
   target_moves: {
     id: Id
     target_id: number
@@ -113,6 +135,9 @@ export type RunTables = {
     attempt: number
     text: string
     bytes: number
+    /** Where the output of a detached step continues behind it; null for other text. See engine/step-logs. */
+    raw_offset: Generated<number | null>
+    raw_skip: Generated<number | null>
     created_at: Timestamp
   }
   events: {
@@ -159,6 +184,8 @@ export type RunTables = {
     started_at: Timestamp
     seen_at: Timestamp
     draining_since: string | null
+    /** Its release continues detached steps. */
+    reattaches: Generated<boolean>
   }
   /** Releases that may be on the disk of a server. */
   releases_on_disk: {

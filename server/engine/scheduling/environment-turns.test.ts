@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Database } from '#platform/database/connect.ts'
-import { takeTurn } from './take-turns.ts'
+import { takeTurn } from './environment-turns.ts'
 
 /** Work that takes turns, and runs until `end` or `fail`. */
 function createTurns() {
