@@ -1,7 +1,13 @@
 // What the forms of approvals and freezes send, without a browser.
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Freeze } from '#web/base/api/types.ts'
+import type { Freeze, Gate } from '#web/base/api/types.ts'
+import {
+  type ApprovalDetails,
+  approvalSummary,
+  whyNotApprove,
+  whyNotCounted,
+} from '#web/pages/action/gates.ts'
 import {
   approvalBody,
   approvalField,
@@ -90,5 +96,27 @@ suite('the form of a freeze', () => {
     assert.equal(isOver({ ...once, ends_at: '2026-11-18T15:20:30.000Z' }, now), true)
     assert.equal(isOver({ ...once, ends_at: '2026-11-18T15:20:31.000Z' }, now), false)
     assert.equal(isOver(once, now), false)
+  })
+})
+
+suite('a run that waits for approval', () => {
+  const by = (id: number, counts: boolean) => ({
+    ...{ user: { id, name: `Person ${id}` }, decision: 'approved' as const, comment: null },
+    ...{ created_at: '2026-11-18T12:00:00.000Z', lapsed_at: null, counts },
+  })
+  const details: ApprovalDetails = {
+    ...{ covers: null, subject: 'abc', is_preparing: false, required: 2, problem: null },
+    ...{ decisions: [by(1, true), by(2, false)], you_may_approve: true, why_not: null },
+  }
+
+  test('counts only people who still may approve, and says who does not count', () => {
+    const gate = { gate: 'approval', state: 'closed', details } as unknown as Gate
+    assert.equal(approvalSummary(gate, 'WAITING_APPROVAL'), '1 of 2 approvals')
+    assert.deepEqual(details.decisions.map(whyNotCounted), [undefined, 'who may no longer approve it'])
+  })
+
+  test('is not approved twice by the same person, unless their approval does not count', () => {
+    assert.equal(whyNotApprove(details, 1), 'You have approved this run.')
+    assert.deepEqual([whyNotApprove(details, 2), whyNotApprove(details, 3)], [undefined, undefined])
   })
 })

@@ -1,6 +1,8 @@
 // Approvals and freezes in a real browser: what people see at a gate, and what they decide there.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { Locator } from 'playwright-core'
+import { startRepository } from '#test/support/checks.ts'
 import { until } from '#test/support/until.ts'
 import { focusedName, tabTo } from './keyboard.ts'
 import { isAccessible, looksRight } from './looks.ts'
@@ -8,6 +10,7 @@ import { goTo, isDisabledWithReason, type Login, openPage, openPagesWorld, type 
 import { assertWrites } from './writes.ts'
 
 const NARROW = { width: 390, height: 800 }
+const PATIENCE_MS = 180_000
 
 describe('gates in the browser', () => {
   let world: PagesWorld
@@ -28,6 +31,7 @@ describe('gates in the browser', () => {
     (await world.api('POST', `/pipelines/${world.pipelineId}/actions`, {})).body.id
   const reasonOf = async (id: number): Promise<string> =>
     (await world.api('GET', `/actions/${id}`)).body.status_reason_code
+  const isDisabled = (button: Locator) => until('the button is disabled', 10_000, () => button.isDisabled())
   const has = (id: number, reason: string) =>
     until(`${id} is ${reason}`, 20_000, async () => (await reasonOf(id)) === reason)
 
@@ -53,6 +57,44 @@ describe('gates in the browser', () => {
     await gates.getByText(/Ana Reviewer approved .*: Checked on staging/).waitFor()
     await goTo(page, '/app/overview')
     await page.getByRole('link', { name: 'Overview', exact: true }).waitFor()
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('by keyboard alone, a person finds what waits for them, approves one run and rejects another', async () => {
+    await setApproval({})
+    const { page, errors, close } = await openPage(world, '/app/overview', approver)
+    // Each wait ends with what it waits for, however busy the machine is.
+    page.setDefaultTimeout(PATIENCE_MS)
+    const gates = page.getByRole('region', { name: 'Gates' })
+    async function decide(verb: 'Approve' | 'Reject', comment: string): Promise<number> {
+      const id = await run()
+      await goTo(page, '/app/overview')
+      const waiting = page.getByRole('region', { name: 'Waiting for you' })
+      await waiting.getByRole('link', { name: `Two steps #${id}` }).waitFor()
+      await tabTo(page, new RegExp(`^Two steps #${id}$`))
+      await page.keyboard.press('Enter')
+      await gates.getByRole('button', { name: verb }).and(page.locator(':not([aria-disabled])')).waitFor()
+      await tabTo(page, verb)
+      await page.keyboard.press('Enter')
+      const dialog = page.getByRole('dialog', { name: `${verb} this run?` })
+      const confirm = dialog.getByRole('button', { name: verb })
+      // Opening it moves the focus there.
+      await confirm.and(page.locator(':focus')).waitFor()
+      await tabTo(page, 'Comment', 'Shift+Tab')
+      await page.keyboard.type(comment)
+      await tabTo(page, verb)
+      await page.keyboard.press('Enter')
+      await dialog.waitFor({ state: 'detached' })
+      return id
+    }
+    const approved = await decide('Approve', 'Read all of it')
+    await gates.getByText(/Ana Reviewer approved .*: Read all of it/).waitFor()
+    await page.getByText('All targets completed.').waitFor()
+    const rejected = await decide('Reject', 'After the sale')
+    await gates.getByText(/Ana Reviewer rejected .*: After the sale/).waitFor()
+    await gates.getByText('Approval: Not approved').waitFor()
+    assert.deepEqual([await reasonOf(approved), await reasonOf(rejected)], ['COMPLETED', 'FAILED_REJECTED'])
     assert.deepEqual(errors, [])
     await close()
   })
@@ -91,6 +133,8 @@ describe('gates in the browser', () => {
     await page.getByRole('button', { name: 'Approve' }).click()
     const dialog = page.getByRole('dialog', { name: 'Approve this run?' })
     await dialog.waitFor()
+    // The page knows nothing newer: the API refuses.
+    await page.route('**/gates', () => {})
     const { root_directory } = (await world.api('GET', '/servers/1')).body
     const changed = { root_directory: `${root_directory}/other` }
     assert.equal((await world.api('PUT', '/servers/1', changed)).status, 200)
@@ -98,6 +142,7 @@ describe('gates in the browser', () => {
     await dialog.getByText(/What would ship has changed since you read it/).waitFor()
     assert.equal(await reasonOf(id), 'WAITING_APPROVAL')
     await isAccessible(page, 'an approval of something else')
+    await page.unroute('**/gates')
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await page.getByText('Approval: 0 of 1 approval').waitFor()
     await until('it can be approved again', 20_000, async () => {
@@ -110,6 +155,103 @@ describe('gates in the browser', () => {
     await page.getByText('All targets completed.').waitFor()
     await world.api('PUT', '/servers/1', { root_directory })
     await setApproval(null)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('approval lapses while the page is open, by a change and by time: nothing outdated can be approved, at 390 px and by keyboard', async () => {
+    await setApproval({})
+    const id = await run()
+    const { page, errors, close } = await openPage(world, `/app/actions/${id}`, approver)
+    await page.setViewportSize(NARROW)
+    const gates = page.getByRole('region', { name: 'Gates' })
+    const approve = gates.getByRole('button', { name: 'Approve' })
+    const dialog = page.getByRole('dialog', { name: 'Approve this run?' })
+    const confirm = dialog.getByRole('button', { name: 'Approve' })
+    await approve.and(page.locator(':not([aria-disabled])')).waitFor()
+    await tabTo(page, 'Approve')
+    await page.keyboard.press('Enter')
+    await dialog.getByLabel('Comment').fill('Read it all')
+    const { root_directory } = (await world.api('GET', '/servers/1')).body
+    await world.api('PUT', '/servers/1', { root_directory: `${root_directory}/moved` })
+    await dialog.getByRole('alert').getByText('What would ship has changed since you read it').waitFor()
+    await isDisabled(confirm)
+    assert.equal(await dialog.getByLabel('Comment').inputValue(), 'Read it all')
+    await isAccessible(page, 'a dialog about something that changed, at 390 px')
+    await page.keyboard.press('Escape')
+    await approve.and(page.locator(':not([aria-disabled])')).waitFor()
+
+    await tabTo(page, 'Approve')
+    await page.keyboard.press('Enter')
+    await dialog.waitFor()
+    await world.sql(`update approval_requests set expires_at = now() where action_id = ${id}`)
+    await dialog.getByRole('alert').getByText('This run has expired: it was not approved in time.').waitFor()
+    await isDisabled(confirm)
+    await page.keyboard.press('Escape')
+    await gates.getByText('Approval: Expired before it was approved').waitFor()
+    assert.equal(await approve.count(), 0)
+    await page.getByText('Skipped: not approved in time').first().waitFor()
+    await isAccessible(page, 'a run that expired, at 390 px')
+    assert.equal(await reasonOf(id), 'SKIPPED_EXPIRED')
+    await world.api('PUT', '/servers/1', { root_directory })
+    await setApproval(null)
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('a deploy waits for the checks that its pipeline names: the page links the check, and lets the run through', async () => {
+    const closer = { after: (end: () => Promise<void>) => ends.push(end) }
+    const { host, tip, url } = await startRepository(closer as never, 'github')
+    const post = async (path: string, body: object) => {
+      const answer = await world.api('POST', path, body)
+      assert.ok(answer.status < 300, JSON.stringify(answer.body))
+      return answer.body.id as number
+    }
+    const credentialId = await post('/organizations/1/credentials', {
+      ...{ name: 'Host of the checks', provider_code: 'github', base_url: url, token: 'token' },
+    })
+    const applicationId = await post('/environments/1/applications', {
+      ...{ name: 'Checked', repository: `${url}/acme/shop.git`, credential_id: credentialId },
+      linked_resources: [{ resource_type: 'server', resource_id: 1 }],
+    })
+    const pipeline = { name: 'Deploy checked', operation: 'deploy' }
+    const pipelineId = await post(`/pipelines/application/${applicationId}`, pipeline)
+    const build = { repository: 'acme/shop', sha: tip, context: 'build', target_url: 'https://ci.test/7' }
+    host.set({ ...build, state: 'pending' })
+
+    const { page, errors, close } = await openPage(world, `/app/pipelines/${pipelineId}`)
+    await page.getByRole('button', { name: 'Edit settings' }).click()
+    const settings = page.getByRole('dialog', { name: 'Pipeline settings' })
+    await settings.getByLabel('Wait for checks').check()
+    await settings.getByLabel('Checks to wait for').fill('build')
+    await settings.getByLabel('Checks to wait for').press('Enter')
+    await settings.getByLabel('Time limit in minutes').fill('5')
+    await looksRight(page, 'the checks that a pipeline waits for')
+    await settings.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('build; at most 5 minutes').waitFor()
+    const { body } = await world.api('GET', `/pipelines/${pipelineId}`)
+    assert.deepEqual(body.wait_for_checks, {
+      ...{ names: ['build'], ignore: [], timeout_minutes: 5, settle_seconds: 30, without_checks: 'fail' },
+    })
+
+    await page.getByRole('button', { name: 'Run', exact: true }).first().click()
+    const plan = page.getByRole('dialog').getByText('Will wait until the checks of its commit are green')
+    await plan.waitFor()
+    await page.keyboard.press('Escape')
+    const id = await post(`/pipelines/${pipelineId}/actions`, {})
+    await goTo(page, `/app/actions/${id}`)
+    const gates = page.getByRole('region', { name: 'Gates' })
+    await gates.getByText('Checks: waiting, 0 of 1 green').waitFor()
+    const link = gates.getByRole('link', { name: 'Open build' })
+    assert.equal(await link.getAttribute('href'), 'https://ci.test/7')
+    await looksRight(page, 'a run that waits for checks')
+    await gates.getByRole('button', { name: 'Let it through' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Let this run through?' })
+    await dialog.getByLabel('Reason').fill('The runner is broken')
+    await dialog.getByRole('button', { name: 'Let it through' }).click()
+    await gates.getByText('Checks: let through').waitFor()
+    await gates.getByText(/Let through by .*: The runner is broken/).waitFor()
+    await has(id, 'COMPLETED')
     assert.deepEqual(errors, [])
     await close()
   })

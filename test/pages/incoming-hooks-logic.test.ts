@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SENDERS } from '#manage/catalog/senders.ts'
 import type { Hook, HookRequestDetail, HookRequestRecord } from '#web/base/api/types.ts'
+import { catchUpText } from '#web/pages/hooks/incoming/catch-ups.ts'
 import { firstCallState } from '#web/pages/hooks/incoming/first-call-state.ts'
 import {
   missingVariables,
@@ -13,6 +14,7 @@ import {
 } from '#web/pages/hooks/incoming/from-pick.ts'
 import { changeOf, inputOf, readHook, receptionOf } from '#web/pages/hooks/incoming/hook-values.ts'
 import { initialValues, missingFields, newHookBody } from '#web/pages/hooks/incoming/new-hook-body.ts'
+import { repositoryHookBody, senderOfProvider } from '#web/pages/hooks/incoming/repository-hook.ts'
 import { payloadText, verdictStatus, whyNotReplayable } from '#web/pages/hooks/incoming/verdict.ts'
 import {
   conditionOf,
@@ -22,6 +24,13 @@ import {
   valueTag,
   withOperator,
 } from '#web/resources/hooks/condition-rows.ts'
+import {
+  intervalText,
+  isReachableFrom,
+  repositoryHost,
+  repositoryState,
+  whyNotConnectable,
+} from '#web/resources/hooks/connection.ts'
 import { ExactNumber, kindOf } from '#web/shared/editor/json-nodes.ts'
 
 const SETTINGS = {
@@ -229,5 +238,102 @@ describe('a call that lacks a variable', () => {
     const [changed, same] = withPathFor(rows, 'commit', { path: 'after', value: 'abc', type: 'string' })
     assert.equal(changed!.path, 'after')
     assert.equal(same, rows[1])
+  })
+})
+
+describe('a hook and its repository', () => {
+  it('is created in the format of the credential, and polls only for what each push has', () => {
+    const gitlab = senderOfProvider([...SENDERS], 'gitlab')
+    const connected = repositoryHookBody('connect', gitlab, 'next')
+    assert.equal(connected.connect, true)
+    assert.match(JSON.stringify(connected.trigger_when), /refs\/heads\/next/)
+    const polled = repositoryHookBody('poll', gitlab, 'next')
+    assert.deepEqual(
+      polled.settings?.variables?.map(({ name }) => name),
+      ['branch', 'commit'],
+    )
+    assert.deepEqual([polled.trigger_when, polled.connect, polled.settings?.poll], [undefined, undefined, {}])
+    assert.equal(polled.requires_secret, true)
+    assert.equal(senderOfProvider([...SENDERS], 'ssh').code, 'github')
+  })
+
+  it('keeps settings that the form does not show, and finds the inputs of polling', () => {
+    const poll = { refs: ['main'], every_seconds: 90 }
+    const hook = { ...HOOK, settings: { ...SETTINGS, poll, unknown: { a: [1] } } } as unknown as Hook
+    const { settings } = changeOf(readHook(hook))
+    assert.deepEqual(settings, { ...SETTINGS, poll, unknown: { a: [1] } })
+    assert.equal(changeOf({ ...readHook(hook), polls: false }).settings?.poll, undefined)
+    assert.deepEqual(['settings.poll', 'settings.poll.refs.3', 'settings.poll.every_seconds'].map(inputOf), [
+      'polls',
+      'poll_refs',
+      'poll_seconds',
+    ])
+  })
+
+  it('is recommended to be connected where the host reaches Gantry', () => {
+    const hosts: [repository: string, host: string | undefined][] = [
+      ['https://github.com/acme/shop.git', 'github.com'],
+      ['git@git.corp:acme/shop.git', 'git.corp'],
+      ['ssh://git@10.0.0.7:22/acme/shop', '10.0.0.7'],
+      ['acme/shop', undefined],
+      ['/srv/git/shop', undefined],
+    ]
+    for (const [repository, host] of hosts) assert.equal(repositoryHost(repository), host, repository)
+    const rows: [repository: string, baseUrl: string, isReachable: boolean][] = [
+      ['https://github.com/acme/shop', 'https://gantry.example.com', true],
+      ['https://github.com/acme/shop', 'http://10.0.0.5:7070', false],
+      ['acme/shop', 'http://127.0.0.1:7070', false],
+      ['https://git.corp/acme/shop', 'http://10.0.0.5:7070', true],
+      ['https://git.corp/acme/shop', 'http://127.0.0.1:7070', false],
+      ['http://localhost:3000/acme/shop', 'http://127.0.0.1:7070', true],
+    ]
+    for (const [repository, baseUrl, isReachable] of rows)
+      assert.equal(isReachableFrom(repository, baseUrl), isReachable, `${repository} ${baseUrl}`)
+  })
+
+  it('says why it cannot be connected', () => {
+    const github = { name: 'Token', provider: { code: 'github' } }
+    const signed = { requires_secret: true, settings: {} }
+    assert.equal(whyNotConnectable(signed, github), undefined)
+    assert.match(whyNotConnectable({ ...signed, settings: { poll: {} } }, github)!, /polls/)
+    assert.match(whyNotConnectable({ ...signed, requires_secret: false }, github)!, /no secret/)
+    assert.match(whyNotConnectable(signed, null)!, /no credential/)
+    assert.match(whyNotConnectable(signed, { name: 'Key', provider: { code: 'ssh' } })!, /Key is for another/)
+  })
+
+  it('says what was caught up after which outage', () => {
+    const now = new Date(2026, 10, 18, 12)
+    const at = (hour: number, minute: number, day = 18) => new Date(2026, 10, day, hour, minute).toISOString()
+    const none = { id: 1, created_at: at(2, 30), caught_up: 0, superseded: 0, waiting: 0, lost: 0 }
+    const text = (more: object) =>
+      catchUpText({ ...none, missed_from: at(2, 10), missed_until: at(2, 25), ...more }, now)
+    assert.match(text({ caught_up: 3 }), /^3 calls were caught up after the outage of 0?2:10.*–0?2:25.*\.$/)
+    assert.match(
+      text({ caught_up: 1, missed_until: at(2, 10) }),
+      /^1 call was caught up .* of 0?2:10[^–]*\.$/,
+    )
+    assert.match(
+      text({ caught_up: 1, superseded: 2, lost: 1 }),
+      /; 2 older pushes were superseded; 1 was lost\.$/,
+    )
+    assert.match(text({ waiting: 2 }), /^2 calls are being caught up after [^;]*$/)
+    assert.match(text({ lost: 1 }), /^No call was caught up after .*; 1 was lost\.$/)
+    assert.match(text({ missed_from: at(23, 50, 17), missed_until: at(0, 5) }), /17.*–.*18/)
+  })
+
+  it('has one state in lists', () => {
+    const state = (more: object) =>
+      repositoryState({ active: true, connection: null, poll: null, ...more } as unknown as Hook)?.label
+    assert.equal(state({}), undefined)
+    assert.equal(state({ active: false, poll: { problem: null } }), undefined)
+    assert.equal(state({ poll: { problem: null } }), 'Polling')
+    assert.equal(state({ poll: { problem: 'No answer' } }), 'Polling fails')
+    assert.equal(state({ connection: { state: 'missing' } }), 'Webhook missing')
+    assert.deepEqual([60, 90, 3600, 1].map(intervalText), [
+      'every minute',
+      'every 90 seconds',
+      'every 60 minutes',
+      'every second',
+    ])
   })
 })

@@ -4,9 +4,11 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
+import { type Github, startGithub } from '#test/support/services/github.ts'
 import { until } from '#test/support/until.ts'
 import { focusMovesTo, tabTo } from './keyboard.ts'
 import { looksRight } from './looks.ts'
+import { testRepositoryHooks } from './repository-hooks.ts'
 import { isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
 
@@ -20,9 +22,12 @@ const PUSH = {
 
 describe('incoming hooks in the browser', () => {
   let world: PagesWorld
+  let github: Github
   const ends: (() => Promise<void>)[] = []
   before(async () => {
-    world = await openPagesWorld({ after: (end) => ends.push(end) })
+    const closer = { after: (end: () => Promise<void>) => ends.push(end) }
+    world = await openPagesWorld(closer as never)
+    github = await startGithub(closer as never)
     await world.openAll()
   })
   after(async () => {
@@ -438,6 +443,11 @@ describe('incoming hooks in the browser', () => {
     assert.deepEqual(errors, [])
     await close()
   })
+
+  testRepositoryHooks(
+    () => world,
+    () => github,
+  )
 
   it('perform the writing operations that are listed for this file', async () => {
     await assertWrites(world, 'incoming-hooks.browser.ts')

@@ -117,6 +117,8 @@ describe('the test of a connection', () => {
     user: 'deploy',
     free_disk_bytes: 3_200_000_000,
     root_directory_writable: true,
+    steps_survive: null,
+    attached_because: null,
     checked_at: '2026-01-01T00:00:00.000Z',
   }
 
@@ -130,6 +132,19 @@ describe('the test of a connection', () => {
         'passed: 3.2 GB free on its disk',
       ],
     )
+  })
+
+  it('says whether steps survive a lost connection, and why they do not', () => {
+    const last = (more: object) => checkItems({ ...check, ...more }, true, '/srv').at(-1)
+    const because = { steps_survive: false, attached_because: 'It has no /proc.' }
+    assert.deepEqual(last({ steps_survive: true }), {
+      state: 'passed',
+      text: 'Steps survive a lost connection',
+    })
+    assert.deepEqual(last(because), {
+      state: 'unknown',
+      text: 'Steps end with their connection: It has no /proc.',
+    })
   })
 
   it('says why the server was not reached', () => {

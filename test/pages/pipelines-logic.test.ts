@@ -3,8 +3,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Pipeline, PipelineStep } from '#web/base/api/types.ts'
 import { isGrantedWithin } from '#web/base/session/permissions.ts'
+import { checksText } from '#web/pages/pipelines/checks-input.ts'
 import { openFormSearch, readOpenForm } from '#web/pages/pipelines/open-form.ts'
-import { bodyOfSettings, rolloutText, valuesOfPipeline } from '#web/pages/pipelines/settings-input.ts'
+import {
+  bodyOfSettings,
+  rolloutText,
+  settingsField,
+  valuesOfPipeline,
+} from '#web/pages/pipelines/settings-input.ts'
 import {
   bodyOfStep,
   copyOf,
@@ -112,6 +118,10 @@ describe('a pipeline', () => {
     ...{ name: 'Deploy shop', operation: 'deploy', max_parallel_actions: 1, queue_policy: 'queue' },
     on_failure: 'revert',
     health_check: null,
+    wait_for_checks: {
+      ...{ names: ['build', 'test, unit'], ignore: ['lint'], timeout_minutes: 5, settle_seconds: 0 },
+      without_checks: 'proceed',
+    },
     ...{ rollout: { batch: '25%', max_failed: 2, on_failure: 'revert_all' }, run_after: [3, 4] },
   } as unknown as Pipeline
 
@@ -119,6 +129,12 @@ describe('a pipeline', () => {
     const values = valuesOfPipeline(pipeline)
     assert.deepEqual(bodyOfSettings(values), pipeline)
     assert.equal(bodyOfSettings({ ...values, rollout: 'all' }).rollout, null)
+    assert.equal(bodyOfSettings({ ...values, waits_for_checks: false }).wait_for_checks, null)
+    assert.equal(bodyOfSettings({ ...values, check_names: [] }).wait_for_checks?.names, null)
+    assert.equal(settingsField('wait_for_checks.names.2'), 'check_names')
+    assert.equal(settingsField('wait_for_checks'), 'waits_for_checks')
+    assert.equal(checksText(pipeline.wait_for_checks), 'build, test, unit except lint; at most 5 minutes')
+    assert.equal(checksText(null), 'Not waited for')
     assert.equal(bodyOfSettings({ ...values, on_failure: 'keep' }).rollout?.on_failure, 'stop')
     const batchOf = (batch: string) => bodyOfSettings({ ...values, batch }).rollout?.batch
     assert.deepEqual([batchOf(' 2 '), batchOf('50 %'), batchOf('some')], [2, '50%', 'some'])

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { databaseOfProcess } from '#test/support/database.ts'
+import { changeDatabase, databaseOfProcess } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
 import {
   ADMIN,
@@ -51,6 +51,8 @@ export type PagesWorld = {
   /** Runs a step whose output is nearly as long as a log may be. Returns the action's id. */
   runWithLongLog(): Promise<number>
   api(method: string, path: string, body?: unknown): ReturnType<typeof call>
+  /** Changes its database: lets time pass. */
+  sql(statement: string): Promise<void>
   /** Stops Gantry. Returns what starts it again, at the same URL. */
   stop(): Promise<() => Promise<void>>
 }
@@ -61,9 +63,10 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
   spawnSync(process.execPath, [BUILD], { stdio: 'ignore' })
   const home = await temporaryHome(t)
   const gates = await createGates(t)
+  const database = await databaseOfProcess(t)
   const environment = {
     ...ADMIN_ENVIRONMENT,
-    ...(await databaseOfProcess(t)),
+    ...database,
     GANTRY_HOME: home,
     PORT: String(await freePort()),
   }
@@ -193,6 +196,7 @@ export async function openPagesWorld(t: Closer): Promise<PagesWorld> {
       })
       return ((await response.json()) as { action_id: number }).action_id
     },
+    sql: (statement) => changeDatabase(database.DATABASE_URL!, statement),
     async stop() {
       await gantry.stop()
       return async () => {

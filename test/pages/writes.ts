@@ -38,6 +38,7 @@ export const WRITES: Record<string, readonly string[]> = {
     'rotateIncomingHookSecret',
     'dryRunHook',
     'replayHookRequest',
+    ...['connectIncomingHook', 'checkIncomingHookConnection', 'disconnectIncomingHook'],
   ],
   'outgoing-hooks.browser.ts': [
     ...['createOutgoingHook', 'changeOutgoingHook', 'removeOutgoingHook', 'rotateOutgoingHookSecret'],
@@ -62,9 +63,6 @@ export const EXCEPTED: Record<string, string> = {
   logOut: 'The pages end their session with closeSession.',
   drainWorker: 'Done by those who stop the machine, with the command line.',
   undrainWorker: 'The same.',
-  connectIncomingHook: 'Offered by the API so far.',
-  checkIncomingHookConnection: 'The same.',
-  disconnectIncomingHook: 'The same.',
   exchangeLoginAuthorization: 'Called by the command line after a person approved its login.',
   createDeviceCode: 'Called by the command line on a machine without a browser.',
   takeDeviceToken: 'The same, until a person has approved.',

@@ -84,6 +84,7 @@ export const queryKeys = {
   hook: (type: string, id: Id) => ['hook', type, id],
   hookRequests: (hookId: Id, page?: number) =>
     page ? ['hook-requests', hookId, page] : ['hook-requests', hookId],
+  catchUps: (hookId: Id, checkedAt: string | null | undefined) => ['catch-ups', hookId, checkedAt],
   dryRun: (hookId: Id, ...of: unknown[]) => ['dry-run', hookId, ...of],
   environmentHooks: (environmentId: Id, ...of: unknown[]) => ['environment-hooks', environmentId, ...of],
   senders: ['senders'],

@@ -4,10 +4,17 @@ import type { Data, GetInit, GetPath, paths } from '#client/index.ts'
 import { useApi } from '#web/base/api/queries.ts'
 import type { Stored } from './rebase.ts'
 
-export function useVersioned<Path extends GetPath>(queryKey: QueryKey, path: Path, init: GetInit<Path>) {
+/** `refetchMs`: how often it is loaded again; by default not by itself. */
+export function useVersioned<Path extends GetPath>(
+  queryKey: QueryKey,
+  path: Path,
+  init: GetInit<Path>,
+  refetchMs?: (record: Data<'get', Path> | undefined) => number | false,
+) {
   const api = useApi()
-  return useQuery({
+  return useQuery<{ record: Data<'get', Path>; version: string | null }>({
     queryKey: [...queryKey, 'versioned'],
+    ...(refetchMs && { refetchInterval: ({ state }) => refetchMs(state.data?.record) }),
     queryFn: async ({ signal }) => {
       const { data, etag } = await api.getVersioned(path, { ...init, signal } as never)
       return { record: data as Data<'get', Path>, version: etag }

@@ -15,7 +15,6 @@ import {
 import { useClipboard } from '@mantine/hooks'
 import type { ReactNode } from 'react'
 import { STATUSES } from '#client/index.ts'
-import type { Hook } from '#web/base/api/types.ts'
 import { ReasonedButton } from './controls.tsx'
 import itemClasses from './item-list.module.css'
 import { STATUS_ICONS, type Status } from './status.ts'
@@ -117,21 +116,6 @@ export function StatusBadge({ status, label, icon = STATUS_ICONS[status] }: Stat
       {label || STATUSES[status]}
     </Badge>
   )
-}
-
-/** One truth about outgoing hooks: their health. Incoming hooks have none. */
-export function HookBadge({ hook }: { hook: Pick<Hook, 'active' | 'disabled_at' | 'health'> }) {
-  switch (hook.health?.state ?? (hook.active ? 'active' : 'inactive')) {
-    case 'active':
-      return <StatusBadge status="completed" label="Active" />
-    case 'failing':
-    case 'paused':
-      return <StatusBadge status="failed" label="Failing" />
-    case 'disabled':
-      return <StatusBadge status="failed" label="Disabled" />
-    case 'inactive':
-      return <StatusBadge status="skipped" label="Paused" icon="–" />
-  }
 }
 
 export function ItemList({ children }: { children: ReactNode }) {

@@ -46,6 +46,7 @@ const OUTCOME_LABELS: Record<string, string> = {
   duplicate: 'Duplicate: already processed',
   ping: 'Ping: nothing to run',
   ignored: 'Ignored: conditions not met',
+  checks: 'Checks: waiting runs look again',
   rejected_signature: 'Rejected: missing or invalid signature',
   rejected_payload: 'Rejected: invalid payload',
   rejected_variables: 'Rejected: missing or invalid variables',
@@ -71,7 +72,7 @@ export function outcomeLabel({
 }
 
 export function isSuccess(outcome: string): boolean {
-  return ['accepted', 'duplicate', 'ping', 'delivered'].includes(outcome)
+  return ['accepted', 'duplicate', 'ping', 'checks', 'delivered'].includes(outcome)
 }
 
 /** `1 step`, `2 steps`; `many` where that is not the noun with an s. */

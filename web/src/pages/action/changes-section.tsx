@@ -31,13 +31,13 @@ export function ChangesSection({ action }: { action: Action }) {
 function ComparisonView({ comparison, isOnly }: { comparison: ReleaseComparison; isOnly: boolean }) {
   const { servers, commits, removed_commits, files, rewritten, reason_human_readable } = comparison
   return (
-    <div>
-      <Text fw={600} size="sm" mb="xs" className="wrap">
+    <Stack gap="xs">
+      <Text fw={600} size="sm" className="wrap">
         {!isOnly && `${servers.map(({ name }) => name).join(', ')}: `}
         {comparisonTitle(comparison)}
       </Text>
       {rewritten && (
-        <Alert color="yellow" variant="light" p="xs" mb="xs">
+        <Alert color="yellow" variant="light" p="xs">
           The history was rewritten: the live commit has left its branch
         </Alert>
       )}
@@ -55,7 +55,7 @@ function ComparisonView({ comparison, isOnly }: { comparison: ReleaseComparison;
           <Files files={files} />
         </details>
       )}
-    </div>
+    </Stack>
   )
 }
 

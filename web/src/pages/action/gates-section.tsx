@@ -1,18 +1,31 @@
-// What a run waits for between its creation and the queue: who approves it, and which freezes hold it.
-import { Group, Stack, Text, Textarea } from '@mantine/core'
+// What a run waits for between its creation and the queue: the checks of its commit, who approves it, and which
+// freezes hold it.
+import { Alert, Group, Stack, Text, Textarea } from '@mantine/core'
 import { Check, FastForward, X } from 'lucide-react'
 import { useState } from 'react'
 import { hasEnded } from '#client/index.ts'
 import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
 import type { Action, Gate } from '#web/base/api/types.ts'
 import { runScope } from '#web/base/session/permissions.ts'
+import { useSession } from '#web/base/session/session.ts'
 import { ConfirmDialog } from '#web/base/ui/confirm-dialog.tsx'
 import { GuardedButton, ReasonedButton } from '#web/base/ui/controls.tsx'
 import { formatDateTime } from '#web/base/ui/format.ts'
 import { Dimmed, Section } from '#web/base/ui/parts.tsx'
 import { Age } from '#web/base/ui/time.tsx'
+import { ChecksGate } from './checks-gate.tsx'
 import { WhatIsCovered } from './covered.tsx'
-import { approvalDetails, approvalSummary, freezeDetails, isWorthShowing, whyNot } from './gates.ts'
+import {
+  approvalDetails,
+  approvalSummary,
+  freezeDetails,
+  isWorthShowing,
+  overridesOf,
+  whyNot,
+  whyNotApprove,
+  whyNotCounted,
+  whyTooLate,
+} from './gates.ts'
 import { useChanges, useGates } from './use-gates.ts'
 
 export function GatesSection({ action }: { action: Action }) {
@@ -26,7 +39,7 @@ export function GatesSection({ action }: { action: Action }) {
           gate.gate === 'approval' ? (
             <ApprovalGate key={gate.gate} gate={gate} action={action} />
           ) : (
-            <FreezeGate key={gate.gate} gate={gate} action={action} />
+            <PassableGate key={gate.gate} gate={gate} action={action} />
           ),
         )}
       </Stack>
@@ -37,17 +50,19 @@ export function GatesSection({ action }: { action: Action }) {
 type GateProps = { gate: Gate; action: Action }
 
 function ApprovalGate({ gate, action }: GateProps) {
-  const [verb, setVerb] = useState<'approve' | 'reject'>()
+  const [deciding, setDeciding] = useState<Deciding>()
   const details = approvalDetails(gate)
+  const { user: viewer } = useSession()
   const { data: changes, isError, isPlaceholderData } = useChanges(action)
   // What is approved is what the page shows.
   const isShown = action.type !== 'deploy' || (changes !== undefined && !isPlaceholderData)
   const unseen = isError ? 'The changes could not be loaded.' : 'The changes are loading.'
-  const reason = isShown ? whyNot(details) : unseen
+  const decide = (verb: Deciding['verb']) =>
+    details.subject !== null && setDeciding({ verb, subject: details.subject })
   return (
     <div>
       <Text fw={600} size="sm" role="status">
-        Approval: {approvalSummary(gate)}
+        Approval: {approvalSummary(gate, action.status_reason_code)}
       </Text>
       {gate.state === 'closed' && gate.until && (
         <Dimmed>
@@ -58,36 +73,44 @@ function ApprovalGate({ gate, action }: GateProps) {
       {details.problem && <Text size="sm">{details.problem}</Text>}
       {gate.state === 'closed' && details.covers && <WhatIsCovered {...details.covers} />}
       <ul className="plain-list">
-        {details.decisions.map(({ user, decision, comment, created_at, lapsed_at }) => (
-          <li key={`${user.id} ${created_at}`} className="wrap">
-            {user.name} {decision} <Age of={created_at} />
-            {lapsed_at && ', which lapsed: something changed'}
-            {comment && `: ${comment}`}
-          </li>
-        ))}
+        {details.decisions.map((one) => {
+          const { user, decision, comment, created_at } = one
+          const reason = whyNotCounted(one)
+          return (
+            <li key={`${user.id} ${created_at}`} className="wrap">
+              {user.name} {decision} <Age of={created_at} />
+              {reason && `, ${reason}`}
+              {comment && `: ${comment}`}
+            </li>
+          )
+        })}
       </ul>
       {gate.state === 'closed' && (
         <Group gap="xs" mt="xs">
-          <ReasonedButton reason={reason} icon={Check} onClick={() => setVerb('approve')}>
+          <ReasonedButton
+            reason={isShown ? whyNotApprove(details, viewer.id) : unseen}
+            icon={Check}
+            onClick={() => decide('approve')}
+          >
             Approve
           </ReasonedButton>
           <ReasonedButton
-            reason={reason}
+            reason={isShown ? whyNot(details) : unseen}
             icon={X}
             variant="outline"
             color="red"
-            onClick={() => setVerb('reject')}
+            onClick={() => decide('reject')}
           >
             Reject
           </ReasonedButton>
         </Group>
       )}
-      {verb && details.subject && (
+      {deciding && (
         <DecisionDialog
-          verb={verb}
+          {...deciding}
           action={action}
-          subject={details.subject}
-          close={() => setVerb(undefined)}
+          tooLate={whyTooLate(gate, deciding.subject, action.status_reason_code)}
+          close={() => setDeciding(undefined)}
         />
       )}
     </div>
@@ -99,7 +122,7 @@ const TEXTS = {
     title: 'Approve this run?',
     button: 'Approve',
     done: 'Approved',
-    text: 'For exactly what this page shows. If something of it changes before the start, the run waits again.',
+    text: 'For exactly what this page shows. If any of it changes before the run starts, it waits again.',
   },
   reject: {
     title: 'Reject this run?',
@@ -110,13 +133,18 @@ const TEXTS = {
   },
 }
 
-type DecisionProps = { verb: keyof typeof TEXTS; action: Action; subject: string; close(): void }
-
 /** `subject` is what was shown when the dialog was opened: what changes meanwhile is not approved. */
-function DecisionDialog({ verb, action: { id }, subject: shown, close }: DecisionProps) {
+type Deciding = { verb: keyof typeof TEXTS; subject: string }
+type DecisionProps = Deciding & {
+  action: Action
+  /** Why nothing can be decided anymore. */
+  tooLate: string | undefined
+  close(): void
+}
+
+function DecisionDialog({ verb, action: { id }, subject, tooLate, close }: DecisionProps) {
   const api = useApi()
   const refetch = useRefetch()
-  const [subject] = useState(shown)
   const [comment, setComment] = useState('')
   const { text, ...texts } = TEXTS[verb]
   const refresh = () =>
@@ -132,9 +160,16 @@ function DecisionDialog({ verb, action: { id }, subject: shown, close }: Decisio
           })
           .finally(() => void refresh())
       }
+      isDisabled={tooLate !== undefined}
       close={close}
     >
-      {text}
+      {tooLate ? (
+        <Alert color="orange" role="alert">
+          {tooLate}
+        </Alert>
+      ) : (
+        text
+      )}
       <Textarea
         mt="md"
         label="Comment"
@@ -149,22 +184,32 @@ function DecisionDialog({ verb, action: { id }, subject: shown, close }: Decisio
   )
 }
 
-function FreezeGate({ gate, action }: GateProps) {
-  const [isOverriding, setOverriding] = useState(false)
-  const { freezes, overrides } = freezeDetails(gate)
+function FreezeGate({ gate }: Pick<GateProps, 'gate'>) {
   return (
-    <div>
+    <>
       <Text fw={600} size="sm" role="status">
         Freeze: {gate.state === 'closed' ? 'nothing starts' : 'let through'}
       </Text>
       <ul className="plain-list">
-        {freezes.map(({ id, name, reason, until }) => (
+        {freezeDetails(gate).freezes.map(({ id, name, reason, until }) => (
           <li key={id} className="wrap">
             {name}
             {until && ` until ${formatDateTime(until)}`}: {reason}
           </li>
         ))}
-        {overrides.map(({ user, reason, created_at }) => (
+      </ul>
+    </>
+  )
+}
+
+/** A gate that people let single runs through. */
+function PassableGate({ gate, action }: GateProps) {
+  const [isOverriding, setOverriding] = useState(false)
+  return (
+    <div>
+      {gate.gate === 'checks' ? <ChecksGate gate={gate} /> : <FreezeGate gate={gate} />}
+      <ul className="plain-list">
+        {overridesOf(gate).map(({ user, reason, created_at }) => (
           <li key={created_at} className="wrap">
             Let through by {user.name} <Age of={created_at} />: {reason}
           </li>
@@ -182,12 +227,17 @@ function FreezeGate({ gate, action }: GateProps) {
           Let it through
         </GuardedButton>
       )}
-      {isOverriding && <OverrideDialog action={action} close={() => setOverriding(false)} />}
+      {isOverriding && <OverrideDialog gate={gate} action={action} close={() => setOverriding(false)} />}
     </div>
   )
 }
 
-function OverrideDialog({ action: { id }, close }: { action: Action; close(): void }) {
+const PASSES: Partial<Record<Gate['gate'], string>> = {
+  checks: 'Whatever the checks of its commit say, now and later. Other gates still hold it.',
+  freeze: 'Past the freezes that are in force now. A later one holds it again.',
+}
+
+function OverrideDialog({ gate: { gate }, action: { id }, close }: GateProps & { close(): void }) {
   const api = useApi()
   const refetch = useRefetch()
   const [reason, setReason] = useState('')
@@ -199,14 +249,14 @@ function OverrideDialog({ action: { id }, close }: { action: Action; close(): vo
       act={() =>
         api.post('/actions/{id}/override', {
           params: { path: { id } },
-          body: { gate: 'freeze', reason: reason.trim() },
+          body: { gate: gate as 'checks' | 'freeze', reason: reason.trim() },
         })
       }
       done="Let through"
       onDone={() => refetch(queryKeys.actionGates(id), queryKeys.action(id))}
       close={close}
     >
-      Past the freezes that are in force now. A later one holds it again.
+      {PASSES[gate]}
       <Textarea
         mt="md"
         label="Reason"

@@ -11,6 +11,7 @@ import {
   type ApplicationValues,
   applicationBody,
   NEW_APPLICATION,
+  nameOf,
 } from '#web/resources/applications/application-input.ts'
 import { RepositoryFields } from '#web/resources/applications/repository-fields.tsx'
 import { TryHealth } from '#web/resources/applications/try-health.tsx'
@@ -65,7 +66,12 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
   const pipeline = usePermission('pipeline:add', scope)
   const missing = [application, pipeline].find(({ allowed }) => !allowed)?.reason
 
-  const { repository, default_branch, linked_resources } = form.values
+  const { name, repository, default_branch, linked_resources } = form.values
+  /** People may be faster than the inspection, which would name it. */
+  function leaveRepository(): void {
+    if (name.trim() === '') form.set('name', nameOf(repository))
+    go('servers')
+  }
   return (
     <>
       <StepCard
@@ -75,7 +81,7 @@ export function ApplicationSteps({ environment }: { environment: Environment }) 
         summary={`${repository} · ${default_branch || 'main'}`}
         change={() => go('repository')}
       >
-        <StepForm isReady={repository.trim() !== ''} reason={missing} next={() => go('servers')}>
+        <StepForm isReady={repository.trim() !== ''} reason={missing} next={leaveRepository}>
           <RepositoryFields
             form={form}
             organizationId={project.organization.id}

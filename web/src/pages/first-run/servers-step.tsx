@@ -1,6 +1,6 @@
 import { Button, Checkbox, Group, Stack } from '@mantine/core'
 import { Plus } from 'lucide-react'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { queryKeys, useAll, useApi, useRefetch } from '#web/base/api/queries.ts'
 import type { Environment } from '#web/base/api/types.ts'
 import { RecordForm } from '#web/base/form/record-form.tsx'
@@ -34,6 +34,11 @@ export function ServersStep({ environment, selected, select, next }: ServersStep
   })
   const [isAdding, setAdding] = useState(false)
   const [added, setAdded] = useState<number[]>([])
+  const only = query.data?.length === 1 ? query.data[0] : undefined
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it is loaded; people may deselect it
+  useEffect(() => {
+    if (only && selected.length === 0) select([String(only.id)])
+  }, [only?.id])
   return (
     <Loaded query={query} what="servers">
       {(servers) => {

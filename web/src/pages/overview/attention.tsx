@@ -44,6 +44,7 @@ export function Attention({ count, items }: Overview['needs_attention']) {
 const LABELS: Record<NeedsAttention['kind'], { label: string; icon?: string }> = {
   run_failed: { label: 'Run failed' },
   hook_failing: { label: 'Hook failing' },
+  connection_lost: { label: 'Not connected' },
   live_unknown: { label: 'Live release unknown', icon: '?' },
   worker_offline: { label: 'Worker offline', icon: '◔' },
 }

@@ -7,6 +7,7 @@ import { HealthCheckFields } from '#web/resources/pipelines/health-check-fields.
 import { healthText } from '#web/resources/pipelines/health-check-input.ts'
 import { operationsOf, type Resource } from '#web/resources/pipelines/new-pipeline.ts'
 import { useDeployedApplication } from './built-in-commands.ts'
+import { ChecksFields } from './checks-fields.tsx'
 import { ON_FAILURE, QUEUE_POLICIES, ROLLOUT_ON_FAILURE, type SettingsValues } from './settings-input.ts'
 
 type SettingsFieldsProps = { form: RecordForm<SettingsValues>; pipeline: Pipeline }
@@ -42,6 +43,7 @@ export function SettingsFields({ form, pipeline }: SettingsFieldsProps) {
       )}
       <RolloutFields form={form} />
       {form.values.operation === 'deploy' && <HealthField form={form} pipeline={pipeline} />}
+      {form.values.operation === 'deploy' && <ChecksFields form={form} />}
       <RunAfterField form={form} pipeline={pipeline} />
       <NativeSelect
         label="Operation"

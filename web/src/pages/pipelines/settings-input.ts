@@ -6,21 +6,23 @@ import {
   healthField,
   healthValues,
 } from '#web/resources/pipelines/health-check-input.ts'
+import { type ChecksValues, checksBody, checksField, checksValues } from './checks-input.ts'
 
-export type SettingsValues = HealthValues & {
-  name: string
-  operation: Pipeline['operation']
-  max_parallel_actions: number | string
-  queue_policy: Pipeline['queue_policy']
-  on_failure: Pipeline['on_failure']
-  rollout: 'all' | 'batches'
-  /** A number of servers, or a percentage. */
-  batch: string
-  max_failed: number | string
-  rollout_on_failure: 'stop' | 'revert_all'
-  /** Ids, as the select has them. */
-  run_after: string[]
-}
+export type SettingsValues = HealthValues &
+  ChecksValues & {
+    name: string
+    operation: Pipeline['operation']
+    max_parallel_actions: number | string
+    queue_policy: Pipeline['queue_policy']
+    on_failure: Pipeline['on_failure']
+    rollout: 'all' | 'batches'
+    /** A number of servers, or a percentage. */
+    batch: string
+    max_failed: number | string
+    rollout_on_failure: 'stop' | 'revert_all'
+    /** Ids, as the select has them. */
+    run_after: string[]
+  }
 
 export const QUEUE_POLICIES = {
   queue: 'Queue',
@@ -51,6 +53,7 @@ export function valuesOfPipeline(pipeline: Pipeline): SettingsValues {
     max_failed: rollout?.max_failed ?? 0,
     rollout_on_failure: rollout?.on_failure ?? 'stop',
     ...healthValues(pipeline.health_check),
+    ...checksValues(pipeline.wait_for_checks),
     run_after: run_after.map(String),
   }
 }
@@ -72,6 +75,7 @@ export function bodyOfSettings(values: SettingsValues) {
             on_failure: on_failure === 'keep' ? 'stop' : values.rollout_on_failure,
           },
     health_check: operation === 'deploy' ? healthBody(values) : null,
+    wait_for_checks: operation === 'deploy' ? checksBody(values) : null,
     run_after: run_after.map(Number),
   }
 }
@@ -87,6 +91,8 @@ export function checkSettings(values: SettingsValues) {
   return {
     max_parallel_actions: number(values.max_parallel_actions),
     max_failed: values.rollout === 'batches' ? number(values.max_failed) : undefined,
+    check_timeout: values.waits_for_checks ? number(values.check_timeout) : undefined,
+    check_settle: values.waits_for_checks ? number(values.check_settle) : undefined,
   }
 }
 
@@ -94,7 +100,7 @@ export function checkSettings(values: SettingsValues) {
 export function settingsField(field: string): keyof SettingsValues | undefined {
   if (field === 'rollout.max_failed') return 'max_failed'
   if (field === 'rollout.on_failure') return 'rollout_on_failure'
-  return field.startsWith('rollout') ? 'batch' : healthField(field)
+  return field.startsWith('rollout') ? 'batch' : (checksField(field) ?? healthField(field))
 }
 
 /** `Batches of 25%, at most 2 may fail`. */

@@ -15,6 +15,7 @@ import { PipelineLink } from '#web/resources/pipelines/pipeline-link.tsx'
 import { useRefreshPipeline } from '#web/resources/pipelines/pipelines.ts'
 import { useResourceScope } from '#web/shared/scope/tree.ts'
 import { useDeployedApplication } from './built-in-commands.ts'
+import { CHECKS_LABELS, checksText } from './checks-input.ts'
 import { SettingsFields } from './settings-fields.tsx'
 import {
   bodyOfSettings,
@@ -52,6 +53,9 @@ export function SettingsSection({ pipeline, scope }: SettingsSectionProps) {
         )}
         <Fact label="Rollout">{rolloutText(pipeline.rollout)}</Fact>
         {pipeline.operation === 'deploy' && <HealthFact pipeline={pipeline} />}
+        {pipeline.operation === 'deploy' && (
+          <Fact label="Checks">{checksText(pipeline.wait_for_checks)}</Fact>
+        )}
         <Fact label="Runs after">
           {run_after.length === 0
             ? 'No other pipeline'
@@ -96,6 +100,7 @@ const LABELS = {
   queue_policy: 'When busy',
   batch: 'Batch size',
   ...HEALTH_LABELS,
+  ...CHECKS_LABELS,
 }
 
 type SettingsFormProps = { pipeline: Pipeline; version: string | null; close(): void }

@@ -8,11 +8,16 @@ export function useApplications(environmentId: number | undefined) {
   })
 }
 
-/** The provider of its credential, null without one. Undefined until it is loaded, and for people who may not see it. */
-export function useSourceProvider(applicationId: number | undefined): string | null | undefined {
+/** Where it comes from. Undefined until it is loaded, and for people who may not see it. */
+export function useSource(applicationId: number | undefined) {
   return useGet(queryKeys.sourceProvider(applicationId ?? 0), '/applications/{id}', {
     params: { path: { id: applicationId! } },
     enabled: applicationId !== undefined,
-    select: ({ credential }) => credential?.provider.code ?? null,
   }).data
+}
+
+/** The provider of its credential, null without one. */
+export function useSourceProvider(applicationId: number | undefined): string | null | undefined {
+  const source = useSource(applicationId)
+  return source && (source.credential?.provider.code ?? null)
 }

@@ -10,7 +10,8 @@ import { ReasonedButton } from '#web/base/ui/controls.tsx'
 import { ErrorAlert } from '#web/base/ui/page.tsx'
 import { plural } from '#web/base/ui/status.ts'
 import { CredentialField } from '#web/resources/credentials/credential-field.tsx'
-import { providerOf, SOURCE_PROVIDERS } from '#web/resources/credentials/credential-input.ts'
+import { credentialFor, providerOf, SOURCE_PROVIDERS } from '#web/resources/credentials/credential-input.ts'
+import { useCredentials } from '#web/resources/credentials/credentials.ts'
 import { type ApplicationValues, type Inspection, withDetected } from './application-input.ts'
 
 const AFTER_PRESS_MS = 200
@@ -27,6 +28,8 @@ export function RepositoryFields({ form, organizationId, projectId, environmentI
   const { allowed, reason } = usePermission('application:add', scope)
   const { inspect, isPending, error, found } = useInspection(form, environmentId)
   const { repository, credential_id } = form.values
+  const { data: credentials = [] } = useCredentials(organizationId)
+  const before = useRef(repository)
   return (
     <Stack gap="md">
       <Group gap="xs" align="flex-end" wrap="nowrap">
@@ -38,10 +41,16 @@ export function RepositoryFields({ form, organizationId, projectId, environmentI
           inputMode="url"
           data-autofocus
           {...form.field('repository')}
+          onFocus={() => {
+            before.current = repository
+          }}
           onBlur={() => {
+            const isNew = credential_id === '' && before.current !== repository
+            const found = isNew ? credentialFor(repository, credentials) : undefined
+            if (found) form.set('credential_id', String(found.id))
+            const source = { repository, credential_id: found ? String(found.id) : credential_id }
             // What it shows would move the button that is being pressed.
-            if (allowed)
-              setTimeout(inspect, AFTER_PRESS_MS, { repository, credential_id }, { isRepeated: false })
+            if (allowed) setTimeout(inspect, AFTER_PRESS_MS, source, { isRepeated: false })
           }}
         />
         <ReasonedButton

@@ -138,6 +138,21 @@ export function providerOf(repository: string): { provider: Provider; base_url: 
   return url ? { provider: 'git', base_url: url.origin } : { provider: 'github', base_url: '' }
 }
 
+/** The one active credential of the host that a repository is at; undefined without one, and where there are several. */
+export function credentialFor<One extends Pick<Credential, 'provider' | 'base_url' | 'active'>>(
+  repository: string,
+  credentials: readonly One[],
+): One | undefined {
+  const url = URL.parse(repository.trim())
+  if (!url || !/^https?:$/.test(url.protocol)) return undefined
+  const fitting = credentials.filter(({ provider, base_url, active }) => {
+    const code = provider.code as Provider
+    const host = base_url ? URL.parse(base_url)?.host : PROVIDERS[code]?.host
+    return active && SOURCE_PROVIDERS.includes(code) && host === url.host
+  })
+  return fitting.length === 1 ? fitting[0] : undefined
+}
+
 export function credentialValues(credential: Credential): CredentialValues {
   return {
     provider_code: credential.provider.code as Provider,

@@ -8,7 +8,8 @@ export function healthSummary(requests: HookRequestRecord[]): string {
   if (!newest) return 'No requests yet'
   const noun = newest.type === 'incoming' ? 'call' : 'attempt'
   const failed = requests.filter(({ outcome }) => !isSuccess(outcome) && !isNeutral(outcome))
-  if (failed.length === 0) return `No failures in the last ${plural(requests.length, noun)}`
+  const latest = requests.length === 1 ? noun : plural(requests.length, noun)
+  if (failed.length === 0) return `No failures in the last ${latest}`
   const judged = requests.filter(({ outcome }) => !isNeutral(outcome))
   const firstSuccess = judged.findIndex(({ outcome }) => isSuccess(outcome))
   const streak = firstSuccess === -1 ? judged.length : firstSuccess

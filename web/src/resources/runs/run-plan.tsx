@@ -9,6 +9,7 @@ import { ICON } from '#web/base/ui/icon.ts'
 import { ErrorAlert, Loading } from '#web/base/ui/page.tsx'
 import { plural } from '#web/base/ui/status.ts'
 import { useBlockers } from './blockers.ts'
+import { gatesText } from './gates-text.ts'
 import classes from './run.module.css'
 import { type Shipping, WhatShips } from './what-ships.tsx'
 
@@ -143,16 +144,11 @@ function WouldWait({ pipeline, plan }: { pipeline: Pipeline; plan: RunPlan }) {
         Will wait: no worker that is online can run it
       </Alert>
     )
-  if (plan.would_wait === 'WAITING_APPROVAL')
+  const closed = plan.gates.filter(({ state }) => state === 'closed')
+  if (closed.length > 0)
     return (
       <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>
-        Will wait until people have approved it
-      </Alert>
-    )
-  if (plan.would_wait === 'WAITING_FREEZE')
-    return (
-      <Alert color="yellow" variant="light" p="xs" mb="sm" className={classes.wait}>
-        Will wait: a freeze is in force
+        {gatesText(closed)}
       </Alert>
     )
   const what = plan.would_wait === 'WAITING_CONCURRENCY_TARGET' ? 'on the server' : 'of this pipeline'

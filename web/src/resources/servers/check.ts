@@ -29,6 +29,12 @@ export function checkItems(check: ServerCheck, isSsh: boolean, rootDirectory: st
       state: check.free_disk_bytes > 0 ? 'passed' : 'failed',
       text: `${formatBytes(check.free_disk_bytes)} free on its disk`,
     })
+  if (check.steps_survive !== null)
+    items.push(
+      check.steps_survive
+        ? { state: 'passed', text: 'Steps survive a lost connection' }
+        : { state: 'unknown', text: `Steps end with their connection: ${check.attached_because}` },
+    )
   return items
 }
 

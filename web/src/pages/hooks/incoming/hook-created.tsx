@@ -1,18 +1,16 @@
 // Right after a hook was created: what to enter at the service, this once, and the first call as it arrives.
-import { Alert, Button, Group, Loader, PasswordInput, Stack, Text } from '@mantine/core'
-import { useMutation, useQuery } from '@tanstack/react-query'
-import { CircleCheck, TriangleAlert } from 'lucide-react'
+import { Button, Group, PasswordInput, Stack, Text } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { entrySteps } from '#client/index.ts'
-import { queryKeys, useApi } from '#web/base/api/queries.ts'
-import type { Hook, HookRequestRecord } from '#web/base/api/types.ts'
+import { useApi } from '#web/base/api/queries.ts'
+import type { Hook } from '#web/base/api/types.ts'
 import { CopyField, SecretOnce } from '#web/base/ui/copy-field.tsx'
 import { fieldErrors } from '#web/base/ui/field-errors.ts'
 import { ErrorAlert } from '#web/base/ui/page.tsx'
 import { SectionCard } from '#web/base/ui/parts.tsx'
-import { outcomeLabel } from '#web/base/ui/status.ts'
-import { firstCallState } from './first-call-state.ts'
+import { FirstCall } from './first-call.tsx'
 import { fieldValues, type Sender, type SenderValues } from './new-hook-body.ts'
 import classes from './new-incoming-hook.module.css'
 
@@ -61,60 +59,6 @@ export function HookCreated({ hook, sender, values, done }: HookCreatedProps) {
       </Group>
     </Stack>
   )
-}
-
-const REFETCH_INTERVAL_MS = 1_500
-/** A sender may try a few times before it gets the secret right. */
-const LATEST = 10
-
-/** Waits for the first call, and says what became of it. */
-function FirstCall({ hookId }: { hookId: string }) {
-  const api = useApi()
-  const { data = [] } = useQuery<HookRequestRecord[]>({
-    queryKey: [...queryKeys.hookRequests(hookId), 'first'],
-    refetchInterval: (query) =>
-      firstCallState(query.state.data ?? []).kind === 'received' ? false : REFETCH_INTERVAL_MS,
-    queryFn: ({ signal }) => {
-      const params = { path: { hook_id: hookId }, query: { per_page: LATEST } }
-      return api.get('/hooks/incoming/{hook_id}/requests', { params, signal })
-    },
-  })
-  const state = firstCallState(data)
-  return (
-    <div role="status">
-      {state.kind === 'waiting' && (
-        <Alert color="gray">
-          <span className={classes.waiting}>
-            <Loader size="xs" aria-hidden="true" /> Waiting for the first call…
-          </span>
-        </Alert>
-      )}
-      {state.kind === 'rejected' && (
-        <Alert
-          color="orange"
-          icon={<TriangleAlert size={18} aria-hidden="true" />}
-          title="A call arrived and was rejected"
-        >
-          <CallLink hookId={hookId} call={state.call} />. Still waiting for one that is accepted…
-        </Alert>
-      )}
-      {state.kind === 'received' && (
-        <Alert color="teal" icon={<CircleCheck size={18} aria-hidden="true" />} title="First call received">
-          <CallLink hookId={hookId} call={state.call} />
-          {state.call.action_id !== null && (
-            <>
-              {' · '}
-              <Link href={`/actions/${state.call.action_id}`}>Run #{state.call.action_id}</Link>
-            </>
-          )}
-        </Alert>
-      )}
-    </div>
-  )
-}
-
-function CallLink({ hookId, call }: { hookId: string; call: HookRequestRecord }) {
-  return <Link href={`/hooks/incoming/${hookId}?call=${call.id}`}>{outcomeLabel(call)}</Link>
 }
 
 /** Some services show their secret only once they know the URL. */

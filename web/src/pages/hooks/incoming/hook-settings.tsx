@@ -8,16 +8,18 @@ import {
   TagsInput,
   TextInput,
 } from '@mantine/core'
+import type { Hook } from '#web/base/api/types.ts'
 import { RecordForm } from '#web/base/form/record-form.tsx'
 import { type PermissionScope, usePermission } from '#web/base/session/permissions.ts'
 import { SectionCard } from '#web/base/ui/parts.tsx'
 import { CallConditionsField, VariablesField } from './call-fields.tsx'
 import { HOOK_LABELS } from './hook-values.ts'
+import { PollFields } from './poll-fields.tsx'
 import type { HookForm } from './use-hook-form.ts'
 
-type HookSettingsProps = { form: HookForm; deploys: boolean; scope: PermissionScope | undefined }
+type HookSettingsProps = { hook: Hook; form: HookForm; scope: PermissionScope | undefined }
 
-export function HookSettings({ form, deploys, scope }: HookSettingsProps) {
+export function HookSettings({ hook, form, scope }: HookSettingsProps) {
   const { allowed, reason } = usePermission('hook:edit', scope)
   return (
     <SectionCard id="settings" title="Settings">
@@ -30,7 +32,8 @@ export function HookSettings({ form, deploys, scope }: HookSettingsProps) {
         <TextInput label="Name" maw="32rem" disabled={!allowed} {...form.field('name')} />
         <VariablesField form={form} isDisabled={!allowed} />
         <CallConditionsField form={form} isDisabled={!allowed} />
-        {deploys && <PathsField form={form} isDisabled={!allowed} />}
+        {hook.action_type === 'deploy' && <PathsField form={form} isDisabled={!allowed} />}
+        {hook.resource_type === 'application' && <PollFields hook={hook} form={form} isDisabled={!allowed} />}
         {allowed && (
           <details>
             <summary>Signature and rate limit</summary>

@@ -9,6 +9,7 @@ import {
   parsed,
   rowOf,
 } from '#web/resources/hooks/condition-rows.ts'
+import { POLL_LABELS, type PollValues, pollInput, pollOf, readPoll } from './poll-values.ts'
 
 type Schemas = components['schemas']
 export type IncomingHookBody = Schemas['CreateIncomingHookRequest']
@@ -25,7 +26,7 @@ export type VariableRow = {
   default: string
 }
 
-export type HookValues = {
+export type HookValues = PollValues & {
   name: string
   variables: VariableRow[]
   conditions: ConditionRow[]
@@ -42,8 +43,8 @@ export type HookValues = {
   id_header: string
   per_second: number | string
   burst: number | string
-  /** Not in the form. */
-  poll: Settings['poll']
+  /** Settings that the form does not show. */
+  other_settings: Record<string, unknown>
 }
 
 export const HOOK_LABELS = {
@@ -53,11 +54,12 @@ export const HOOK_LABELS = {
   scheme: 'Signature',
   template: 'Signed text',
   per_second: 'Calls per second',
+  ...POLL_LABELS,
 }
 
 /** Settings have all their defaults in every response. */
 export function readHook(hook: Hook): HookValues {
-  const { variables = [], signature, rate_limit, poll } = hook.settings as Settings
+  const { variables = [], signature, rate_limit, poll, ...other_settings } = hook.settings as Settings
   const { conditions = [], paths = [] } = hook.trigger_when as { conditions?: Condition[]; paths?: string[] }
   return {
     name: hook.name,
@@ -74,7 +76,8 @@ export function readHook(hook: Hook): HookValues {
     id_header: signature?.id_header ?? '',
     per_second: rate_limit?.per_second ?? 1000,
     burst: rate_limit?.burst ?? 2000,
-    poll,
+    ...readPoll(poll),
+    other_settings,
   }
 }
 
@@ -84,7 +87,9 @@ function variableRow({ name, path, type, required, default_value }: Variable): V
 
 /** What decides about a call: a dry run takes it before it is saved. */
 export function receptionOf(values: HookValues) {
+  const poll = pollOf(values)
   const settings = {
+    ...values.other_settings,
     variables: values.variables.map(variableOf),
     signature: {
       scheme: values.scheme,
@@ -93,7 +98,7 @@ export function receptionOf(values: HookValues) {
       id_header: values.id_header || null,
     },
     rate_limit: { per_second: values.per_second, burst: values.burst },
-    ...(values.poll && { poll: values.poll }),
+    ...(poll && { poll }),
   } as Settings
   const { paths } = values
   const trigger_when = {
@@ -147,6 +152,7 @@ export function inputOf(field: string): string | undefined {
   return (
     pathInput(field) ??
     conditionInput(field) ??
+    pollInput(field) ??
     /^settings\.(?:signature|rate_limit)\.(\w+)$/.exec(field)?.[1]
   )
 }

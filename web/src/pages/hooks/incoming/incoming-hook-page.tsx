@@ -1,17 +1,17 @@
 import { DataList, Paper } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { useMemo, useState } from 'react'
-import { queryKeys } from '#web/base/api/queries.ts'
 import type { Hook } from '#web/base/api/types.ts'
-import { useVersioned } from '#web/base/form/versioned.ts'
 import { usePermission } from '#web/base/session/permissions.ts'
 import { CopyField, ReachWarning } from '#web/base/ui/copy-field.tsx'
 import { Loaded } from '#web/base/ui/page.tsx'
-import { Dimmed, Fact, HookBadge } from '#web/base/ui/parts.tsx'
+import { Dimmed, Fact } from '#web/base/ui/parts.tsx'
 import { Age } from '#web/base/ui/time.tsx'
 import { HookActions } from '#web/resources/hooks/hook-actions.tsx'
+import { HookBadge } from '#web/resources/hooks/hook-badge.tsx'
 import { RequestDrawer } from '#web/resources/hooks/request-drawer.tsx'
 import { SecretDialog } from '#web/resources/hooks/rotate-dialog.tsx'
+import { useWatchedHook } from '#web/resources/hooks/use-connection.ts'
 import { PipelineLink } from '#web/resources/pipelines/pipeline-link.tsx'
 import { CodeEditor } from '#web/shared/editor/code-editor.tsx'
 import { parseJson } from '#web/shared/editor/json-nodes.ts'
@@ -21,17 +21,15 @@ import { useResourceScope } from '#web/shared/scope/tree.ts'
 import classes from './call-drawer.module.css'
 import { CallDrawer } from './call-drawer.tsx'
 import { CallsSection } from './calls-section.tsx'
+import { ConnectionSection } from './connection-section.tsx'
 import { HookSettings } from './hook-settings.tsx'
 import { PayloadTree } from './payload-tree.tsx'
 import { TryOut } from './try-out.tsx'
 import { type HookForm, useHookForm } from './use-hook-form.ts'
 
 export default function IncomingHookPage({ id }: { id: string }) {
-  const query = useVersioned(queryKeys.hook('incoming', id), '/hooks/incoming/{hook_id}', {
-    params: { path: { hook_id: id } },
-  })
   return (
-    <Loaded query={query} what="hook">
+    <Loaded query={useWatchedHook(id)} what="hook">
       {({ record, version }) => <HookDetails hook={record} version={version} />}
     </Loaded>
   )
@@ -59,13 +57,14 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
         {hook.url && (allowed ? <CopyField label="URL" value={hook.url} /> : <ReachWarning url={hook.url} />)}
         <HookFacts hook={hook} showsUrl={!allowed} />
       </Paper>
+      <ConnectionSection hook={hook} scope={scope} />
       <CallsSection
         hook={hook}
         open={(id) => update({ call: id })}
         tryPayload={allowed ? () => setTrying(true) : undefined}
       />
       <div className="section">
-        <HookSettings deploys={hook.action_type === 'deploy'} form={form} scope={scope} />
+        <HookSettings hook={hook} form={form} scope={scope} />
       </div>
       {call && (
         <CallDrawer

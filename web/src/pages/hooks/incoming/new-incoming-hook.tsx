@@ -1,4 +1,4 @@
-import { Group, PasswordInput, Stack, TextInput, Title } from '@mantine/core'
+import { PasswordInput, Stack, TextInput, Title } from '@mantine/core'
 import {
   Activity,
   Bug,
@@ -23,6 +23,7 @@ import { Loaded } from '#web/base/ui/page.tsx'
 import { Dimmed, SectionCard } from '#web/base/ui/parts.tsx'
 import type { ChosenPipeline } from '#web/resources/hooks/pipeline-field.tsx'
 import { Tiles } from '#web/resources/hooks/tiles.tsx'
+import { type CreatedFromRepository, FromRepository } from './from-repository.tsx'
 import { HookCreated } from './hook-created.tsx'
 import {
   hiddenFields,
@@ -33,6 +34,7 @@ import {
   type SenderValues,
   senderInputOf,
 } from './new-hook-body.ts'
+import { RepositoryCreated } from './repository-created.tsx'
 
 function useSenders() {
   return useGet(queryKeys.senders, '/catalog/senders', { staleTime: Number.POSITIVE_INFINITY })
@@ -45,6 +47,8 @@ export default function NewIncomingHook({ pipeline, onCreated }: NewIncomingHook
   const senders = useSenders()
   const [sender, setSender] = useState<Sender>()
   const [created, setCreated] = useState<{ hook: Hook; values: SenderValues }>()
+  const [fromRepository, setFromRepository] = useState<CreatedFromRepository>()
+  if (fromRepository) return <RepositoryCreated {...fromRepository} />
   if (created && sender) return <HookCreated sender={sender} {...created} />
   if (sender)
     return (
@@ -65,16 +69,29 @@ export default function NewIncomingHook({ pipeline, onCreated }: NewIncomingHook
       </SectionCard>
     )
   return (
-    <section aria-labelledby="senders">
-      <Group mb="xs">
-        <Title order={2} size="h4" id="senders">
-          Who calls?
-        </Title>
-      </Group>
-      <Loaded query={senders} what="senders">
-        {(all) => <SenderTiles senders={all} choose={setSender} />}
-      </Loaded>
-    </section>
+    <Loaded query={senders} what="senders">
+      {(all) => (
+        <Stack gap="lg">
+          {pipeline && (
+            <FromRepository
+              key={pipeline.id}
+              pipeline={pipeline}
+              senders={all}
+              onCreated={(hook) => {
+                setFromRepository(hook)
+                onCreated?.()
+              }}
+            />
+          )}
+          <section aria-labelledby="senders">
+            <Title order={2} size="h4" id="senders" mb="xs">
+              Who calls?
+            </Title>
+            <SenderTiles senders={all} choose={setSender} />
+          </section>
+        </Stack>
+      )}
+    </Loaded>
   )
 }
 

@@ -5,7 +5,7 @@ import { isSuccess, outcomeLabel, type Status } from '#web/base/ui/status.ts'
 type Call = Pick<HookRequestRecord, 'outcome' | 'response_status_code'>
 
 /** Nothing had to be done: neither good nor bad. */
-const NEUTRAL = ['ignored', 'ping', 'duplicate']
+const NEUTRAL = ['ignored', 'ping', 'checks', 'duplicate']
 
 export function verdictStatus(outcome: string): Status {
   if (NEUTRAL.includes(outcome)) return 'skipped'
