@@ -1,12 +1,19 @@
-// `gantry waiting`, `approve`, `reject`, `freeze` and `unfreeze`: what they show, ask and change.
+// `gantry waiting`, `approve`, `reject`, `freeze` and `unfreeze`: what they show, ask and change; and what commands that show a
+// run say about the checks that it waits for.
 import assert from 'node:assert/strict'
 import { after, suite, test } from 'node:test'
+import { startRepository } from '#test/support/checks.ts'
 import { CLI, openShell, USERS_NODE } from '#test/support/cli.ts'
 import { makeRepository } from '#test/support/repository.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
+import { stateOf } from '#test/support/services/github-checks.ts'
 import { openTerminal } from '#test/support/terminal.ts'
+import { until } from '#test/support/until.ts'
 
-const world = await openRunWorld({ after }, { roles: ['api', 'worker'] })
+const world = await openRunWorld(
+  { after },
+  { roles: ['api', 'worker'], environment: { GANTRY_CHECKS_SECONDS: '1' } },
+)
 const url = world.processes[0]!.url!
 const shell = await openShell({ after }, { GANTRY_URL: url, GANTRY_TOKEN: world.owner.token })
 const { gantry } = shell
@@ -41,6 +48,10 @@ suite('approvals', () => {
     const silent = await gantry(['approve', String(id)])
     assert.deepEqual([silent.code, silent.stdout], [2, ''])
     assert.match(silent.stderr, /Add --yes/)
+    const waiting = new RegExp(`\\nWaiting for you\\n#${id}\\t`)
+    await until('the run waits for a decision', 20_000, async () =>
+      waiting.test((await gantry(['status'])).stdout),
+    )
     const done = await gantry(['approve', String(id), '--yes', '--comment', 'Fine'])
     assert.equal(done.code, 0, done.stderr)
     assert.match(done.stdout, /Nothing was live on these servers before/)
@@ -51,6 +62,16 @@ suite('approvals', () => {
     const late = await gantry(['reject', String(id), '--yes'])
     assert.deepEqual([late.code, late.stdout], [6, ''])
     assert.match(late.stderr, new RegExp(`#${id} does not wait for approval`))
+  })
+
+  test('of people who started the run say so, and not that a permission is missing', async (t) => {
+    const { pipelineId, environmentId } = await openShop(t, 'Own')
+    await setApproval(environmentId, {})
+    const id = await world.run(pipelineId)
+    const { code, stderr } = await gantry(['approve', String(id), '--yes'])
+    assert.equal(code, 4)
+    assert.match(stderr, /You started this run/)
+    assert.doesNotMatch(stderr, /permission|scope/)
   })
 
   test('on a terminal show what ships and ask; a run that waits is listed until then', async (t) => {
@@ -96,13 +117,57 @@ suite('freezes', () => {
 
   test('of the same place are told apart by their names', async (t) => {
     const { where } = await openShop(t, 'Twice')
-    for (const name of ['One', 'Two'])
+    for (const name of ['One', 'Two', 'Three'])
       assert.equal((await gantry(['freeze', where, '--reason', 'Because', '--name', name])).code, 0)
     const which = await gantry(['unfreeze', where])
     assert.deepEqual([which.code, which.stdout], [6, ''])
-    assert.match(which.stderr, /Add --name:\n {2}Two\n {2}One/)
+    assert.match(which.stderr, /Add --name:\n {2}Three\n {2}Two\n {2}One/)
+    const ended = await gantry(['unfreeze', where, '--name', 'Three'])
+    assert.equal(
+      ended.stdout,
+      '"Three" (Because) is over. Still frozen by "Two" (Because), "One" (Because).\n',
+    )
     const json = await gantry(['unfreeze', where, '--name', 'One', '--json'])
     assert.equal(JSON.parse(json.stdout).name, 'One')
     assert.match((await gantry(['unfreeze', where])).stdout, /^"Two"/)
+  })
+})
+
+suite('a run that waits for checks', () => {
+  test('says which one while it is watched, on its page, and when it ends', async (t) => {
+    const { host, tip, url: at } = await startRepository(t, 'github')
+    const suiteOf = host.checks.addSuite({ repository: 'acme/shop', sha: tip, ...stateOf('in_progress') })
+    const link = 'https://ci.example.com/1'
+    const build = host.checks.addRun(suiteOf, 'build \u001b[2J', 'in_progress', link)
+    const token = { name: 'Host', provider_code: 'github', base_url: at, token: 'token-of-the-host' }
+    const credential = await world.ask('POST', `/organizations/${world.organizationId}/credentials`, token)
+    assert.equal(credential.status, 201, JSON.stringify(credential.body))
+    const { pipelineId } = await world.makeDeployable({
+      repository: `${at}/acme/shop.git`,
+      application: { name: 'Checked', credential_id: credential.body.id },
+      pipeline: { name: 'Deploy' },
+    })
+    const set = await world.ask('PUT', `/pipelines/${pipelineId}`, { wait_for_checks: {} })
+    assert.equal(set.status, 200, JSON.stringify(set.body))
+
+    const watching = shell.start(['run', 'checked', '--watch'])
+    const line = /^#(\d+): Waiting for build \[2J \(in_progress\)\. https:\/\/ci\.example\.com\/1$/m
+    await until('the check is named', 20_000, () => line.test(watching.output.stdout))
+    const id = line.exec(watching.output.stdout)![1]!
+    const terminal = await onTerminal(t, ['watch', id])
+    await terminal.sees('Waiting for build [2J (in_progress). https://ci.example.com/1')
+    const shown = await gantry(['actions', 'show', id])
+    assert.match(shown.stdout, /^Checks +Waiting for build \[2J \(in_progress\)\. https:\/\/ci/m)
+    Object.assign(build, stateOf('failure'))
+    Object.assign(suiteOf, stateOf('failure'))
+    const { code, stdout } = await watching.ended
+    assert.equal(code, 1)
+    const end = stdout.slice(stdout.indexOf('✗'))
+    assert.equal(end.split('\n')[0], `✗ #${id} never started: the checks of its commit failed`)
+    assert.equal(end.split('\n')[1], `build [2J reported failure. ${link}`)
+    assert.doesNotMatch(stdout, /\u001b|Failed on/)
+    assert.equal(await terminal.ended, 1)
+    await terminal.sees('build [2J reported failure.')
+    assert.equal((await gantry(['watch', id])).code, 1)
   })
 })

@@ -7,10 +7,12 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, suite, test } from 'node:test'
 import { Webhooks } from '@octokit/webhooks'
+import { sql } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 import { createAddressGuard } from '#platform/addresses/guard.ts'
 import { openProxy } from '#test/client/proxy.ts'
 import { openShell } from '#test/support/cli.ts'
+import { hookFor, moveTo } from '#test/support/connections.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { openTestApp } from '#test/support/harness.ts'
 import { later } from '#test/support/later.ts'
@@ -176,5 +178,45 @@ suite('an outgoing hook', () => {
     assert.deepEqual([failed.code, failed.stdout.startsWith('✗ POST ')], [1, true])
     await until('it is printed', 30_000, () => listening.output.stdout.endsWith('\n'))
     assert.equal(JSON.parse(listening.output.stdout).event, 'test')
+  })
+})
+
+suite('a list', () => {
+  test('says which hooks are connected to their repository or poll it, and what is wrong', async () => {
+    await moveTo(api, tree, 'github', 'http://127.0.0.1:1')
+    const create = async (input: object): Promise<string> => {
+      const path = `/pipelines/${tree.pipelineId}/hooks/incoming`
+      const { status, body, text } = await api.request('POST', path, { token: tree.owner.token, body: input })
+      assert.equal(status, 201, text)
+      return body.id
+    }
+    const connected = await create(hookFor('github', { connect: true }))
+    const polling = await create({ name: 'Polled', settings: { poll: {} } })
+    const stateOf = async (id: string) => {
+      const { code, stdout, stderr } = await shell.gantry(['hooks', 'ls'])
+      assert.equal(code, 0, stderr)
+      return new RegExp(`^[^\t]+\tincoming\t${id}\t(.*)$`, 'm').exec(stdout)?.[1]
+    }
+    assert.equal(await stateOf(connected), 'connecting: acme/shop at github')
+    assert.equal(await stateOf(polling), 'polls: last asked never')
+    const { db } = api
+    await sql`
+      update hook_connections set state = 'missing', problem = 'It was deleted.' where hook_id = ${connected}`.execute(
+      db,
+    )
+    await sql`update hook_polls set problem = 'It does not answer.' where hook_id = ${polling}`.execute(db)
+    assert.equal(await stateOf(connected), 'missing: acme/shop at github. It was deleted.')
+    assert.equal(await stateOf(polling), 'polls: It does not answer.')
+    const shown = await shell.gantry(['hook', 'show', connected])
+    assert.match(shown.stdout, /^Connection +missing: acme\/shop at github\. It was deleted\.$/m)
+    const listed = await json('hooks', 'ls')
+    const of = (wanted: string) => listed.find(({ id }: { id: string }) => id === wanted)
+    assert.deepEqual([of(connected).connection.state, of(connected).poll], ['missing', null])
+    assert.deepEqual([of(polling).connection, of(polling).poll.branches], [null, []])
+    const outgoing = listed.filter(({ type }: { type: string }) => type === 'outgoing_hook')
+    assert.ok(
+      outgoing.every(({ connection, poll }: Record<string, unknown>) => connection === null && poll === null),
+    )
+    assert.ok(listed.every(({ type }: { type: string }) => type !== 'environment'))
   })
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Named } from '#cli/names.ts'
+import { describeChecks } from '#cli/runs/checks-gate.ts'
 import { choosePipelines } from '#cli/runs/find.ts'
 import { parseRef, parseVariables } from '#cli/runs/input.ts'
 import { renderRun } from '#cli/runs/live-view.ts'
@@ -54,6 +55,20 @@ test('notifications say what the service shows, and what they wait for', () => {
   const retrying = { state: 'retrying', next_attempt_at: at, last_error: 'The receiver returned 500.' }
   assert.equal(detailOf(notification(retrying), now), 'The receiver returned 500. Next attempt: 14:05.')
   assert.match(clock(at, new Date('2026-11-17T14:00:00')), /^2026-11-16 14:05$/)
+})
+
+test('a gate for checks names the check, with a link that is one, and nothing that moves the cursor', () => {
+  const gate = (message: string | null, link: string | null, problem: string | null = null) =>
+    describeChecks({ message, problem, waiting_for: link === null ? null : { link } } as Parameters<
+      typeof describeChecks
+    >[0])
+  assert.equal(gate('build reported failure.', null), 'build reported failure.')
+  assert.equal(gate('a.', 'https://ci.example.com/1?a=b'), 'a. https://ci.example.com/1?a=b')
+  for (const link of ['javascript:alert(1)', 'file:///etc/passwd', '//x', 'nonsense', ''])
+    assert.equal(gate('a.', link), 'a.', link)
+  assert.equal(gate('\u001b[2Ja\r\nb\u202e.', 'http://x/\u001b[2J\u202e'), '[2Ja b. http://x/%1B[2J%E2%80%AE')
+  assert.equal(gate(null, null, 'GitHub answered with 502.'), 'GitHub answered with 502.')
+  assert.equal(gate(null, null), null)
 })
 
 test('variables are text as given, each once', () => {
@@ -115,6 +130,7 @@ suite('a run on a terminal', () => {
     status: 'in-progress',
     state: 'In progress',
     ...at,
+    heldBy: null,
     targets: Array.from({ length: count }, (_, n) => ({
       id: n,
       name: `web-${n + 1}`,
@@ -141,7 +157,8 @@ suite('a run on a terminal', () => {
       for (const rows of [4, 10, 23])
         for (const count of [1, 3, 8, 300]) {
           const notice = 'Connection lost, reconnecting…'
-          const lines = renderRun(run(count), { columns, rows, now: 13_000, style, notice })
+          const held = { ...run(count), heldBy: `Waiting for ${'寿司'.repeat(60)}` }
+          const lines = renderRun(held, { columns, rows, now: 13_000, style, notice })
           assert.ok(lines.length <= rows, `${count} servers in ${rows} rows take ${lines.length}`)
           for (const line of lines) assert.ok(widthOf(line) < columns, line)
           assert.match(lines[0]!, /^⠋ #42/)

@@ -1,8 +1,10 @@
+import type { Gantry } from '@gantry/client'
 import { type Action, type ActionListItem, kindOf, pathOf, sourceOf, stateOf, styleOf } from '../actions.ts'
 import { examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { usage } from '../failure.ts'
 import { findNamed } from '../names.ts'
+import { readChecks } from '../runs/checks-gate.ts'
 import { readAction } from '../runs/find.ts'
 import { plain, type Screen } from '../screen.ts'
 import { type Column, printTable } from '../table.ts'
@@ -65,11 +67,12 @@ export const actions: Register = (program) => {
   })
 }
 
-function printAction(screen: Screen, action: Action): void {
+async function printAction(screen: Screen, action: Action, gantry: Gantry): Promise<void> {
   const { commit } = action.action_data
   printDetails(screen, [
     ['Run', `#${action.id} ${kindOf(action)} ${pathOf(action)}`],
     ['Status', stateOf(action), styleOf(action)],
+    ['Checks', await readChecks(gantry, action)],
     ['Source', sourceOf(action)],
     ['Commit', commit?.message],
     ['Release', action.action_data.release_name],

@@ -24,17 +24,20 @@ type Approval = {
   covers: Covered | null
   required: number
   is_preparing: boolean
+  why_not: string | null
   decisions: {
     user: { name: string }
     decision: string
     comment: string | null
     lapsed_at: string | null
+    counts: boolean
   }[]
 }
 type Options = { comment?: string; yes?: true; json?: true }
 type Verb = 'approve' | 'reject'
 
 const DONE: Record<Verb, string> = { approve: 'approved', reject: 'rejected' }
+const EXAMPLES: Record<Verb, string> = { approve: 'Checked on staging', reject: 'After the sale' }
 
 export const waiting: Register = (program) => {
   const command = program
@@ -75,7 +78,7 @@ const decision =
     examples(
       command,
       [`gantry ${verb} 42`, 'shows what ships, and asks'],
-      [`gantry ${verb} web --yes --comment "Checked on staging"`, 'without a question'],
+      [`gantry ${verb} web --yes --comment "${EXAMPLES[verb]}"`, 'without a question'],
     )
   }
 
@@ -90,6 +93,8 @@ async function decide(cli: Cli, verb: Verb, given: string, options: Options): Pr
   const id = await findActionId(gantry, given)
   const approval = await readSubject(cli, gantry, id)
   if (!options.json) await show(screen, gantry, id, approval)
+  const reason = NOT_YOU[approval.why_not ?? '']
+  if (reason) throw new Failure(reason, { exit: EXIT.notAllowed })
   const question = `${verb === 'approve' ? 'Approve' : 'Reject'} #${id}?`
   if (!options.yes && !(await confirm(question)))
     throw new Failure('Nothing was changed.', { exit: EXIT.ended })
@@ -106,13 +111,19 @@ async function decide(cli: Cli, verb: Verb, given: string, options: Options): Pr
   screen.print(`#${id} is ${DONE[verb]}.${left} ${stateOf(await readAction(gantry, id))}`)
 }
 
+/** Nothing that a role or a token could change. */
+const NOT_YOU: Record<string, string> = {
+  starter:
+    'You started this run, or one that it repeats or follows, or you wrote a commit that it ships: another person has to decide.',
+  not_listed: 'The environment lists other people or roles as approvers.',
+}
+
 const people = (count: number) => `${count} ${count === 1 ? 'person' : 'people'}`
 
 const approvalOf = ({ gates }: ActionGates) =>
   gates.find(({ gate }) => gate === 'approval')?.details as Approval
 
-const countApprovals = ({ decisions }: Approval) =>
-  decisions.filter((one) => one.decision === 'approved' && one.lapsed_at === null).length
+const countApprovals = ({ decisions }: Approval) => decisions.filter(({ counts }) => counts).length
 
 const PREPARED_WITHIN_MS = 60_000
 const POLL_MS = 500
@@ -142,8 +153,8 @@ async function show(screen: Screen, gantry: Gantry, id: number, approval: Approv
   screen.print(screen.style('bold', `#${id} ${pathOf(action)} ${sourceOf(action)}`.trim()))
   const by = action.triggered_from.name ?? action.triggered_from.trigger_type
   screen.print(plain(`Started by ${by}. Needs ${people(approval.required)} to approve it.`))
-  for (const { user, decision: made, comment, lapsed_at } of approval.decisions)
-    if (lapsed_at === null) screen.print(plain(`${user.name} ${made}${comment ? `: ${comment}` : ''}`))
+  for (const { user, decision: made, comment, counts } of approval.decisions)
+    if (counts) screen.print(plain(`${user.name} ${made}${comment ? `: ${comment}` : ''}`))
   if (approval.covers) showCovered(screen, approval.covers)
   if (action.type !== 'deploy') return
   screen.print()

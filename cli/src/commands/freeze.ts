@@ -85,19 +85,27 @@ export const unfreeze: Register = (program) => {
       run(async (cli, given: string, options: UnfreezeOptions) => {
         const { gantry } = await cli.connect()
         const where = await findScope(gantry, given)
-        const found = await chooseFreeze(cli, where, await inForce(gantry, where), options)
+        const found = await chooseFreeze(
+          cli,
+          where,
+          (await inForce(gantry, where)).filter(isOf(where)),
+          options,
+        )
         const { screen } = cli
         if (screen.isInteractive && !options.yes && !(await confirm(`End ${describe(found)}?`)))
           throw new Failure('Nothing was changed.', { exit: EXIT.ended })
         await gantry.delete('/freezes/{id}', { params: { path: { id: found.id } } })
         if (options.json) return screen.json(found)
-        screen.print(plain(`${describe(found)} is over. Held runs start by themselves.`))
+        const left = (await inForce(gantry, where)).map(describe)
+        const after =
+          left.length > 0 ? `Still frozen by ${left.join(', ')}.` : 'Held runs start by themselves.'
+        screen.print(plain(`${describe(found)} is over. ${after}`))
       }),
     )
   examples(command, ['gantry unfreeze shop/production', 'ends the freeze of this environment'])
 }
 
-/** Those that hold runs now, of the scope itself. */
+/** Those that hold runs there now; of an environment also those of its organization. */
 async function inForce(gantry: Gantry, { type, id }: Named): Promise<Freeze[]> {
   const params = { path: { id: Number(id) } }
   const all: Freeze[] = []
@@ -106,10 +114,13 @@ async function inForce(gantry: Gantry, { type, id }: Named): Promise<Freeze[]> {
       ? gantry.list('/organizations/{id}/freezes', { params })
       : gantry.list('/environments/{id}/freezes', { params })
   for await (const one of list) all.push(one)
-  return all.filter(
-    ({ in_force, environment_id }) => in_force && (type === 'organization' || environment_id !== null),
-  )
+  return all.filter(({ in_force }) => in_force)
 }
+
+const isOf =
+  ({ type }: Named) =>
+  ({ environment_id }: Freeze) =>
+    type === 'organization' || environment_id !== null
 
 const describe = ({ name, reason }: Freeze) => `"${oneLine(name)}" (${oneLine(reason)})`
 

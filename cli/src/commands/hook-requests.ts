@@ -82,4 +82,4 @@ export function registerRequests(group: Command): void {
     )
 }
 
-const GOOD = ['accepted', 'duplicate', 'ping', 'ignored', 'delivered', 'superseded']
+const GOOD = ['accepted', 'duplicate', 'ping', 'checks', 'ignored', 'delivered', 'superseded']

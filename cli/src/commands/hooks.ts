@@ -1,5 +1,12 @@
 import { type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
+import {
+  connectionText,
+  isTroubled,
+  pollText,
+  repositoryText,
+  withRepositoryState,
+} from '../hooks/repository-state.ts'
 import { findNamed, type Kind, readNames } from '../names.ts'
 import { waitText } from '../runs/notifications.ts'
 import { printTable } from '../table.ts'
@@ -16,10 +23,11 @@ export const hooks: Register = (program) => {
   const group = program
     .command('hooks')
     .description('webhooks, in both directions: create, test and replay them')
-  list(group, 'list webhooks').action(
+  list(group, 'list webhooks, and whether they are connected to their repository or poll it').action(
     run(async ({ connect, screen }, { json }: ListOptions) => {
       const { gantry } = await connect()
-      const rows = await readNames(gantry, HOOKS)
+      const names = await readNames(gantry, [...HOOKS, 'environment'])
+      const rows = await withRepositoryState(gantry, names)
       if (json) return screen.json(rows)
       printTable(
         screen,
@@ -28,6 +36,11 @@ export const hooks: Register = (program) => {
           { title: 'hook', text: ({ path }) => path },
           { title: 'direction', text: ({ type }) => (type === 'incoming_hook' ? 'incoming' : 'outgoing') },
           { title: 'id', text: ({ id }) => String(id) },
+          {
+            title: 'repository',
+            text: (hook) => repositoryText(hook),
+            style: (hook) => (isTroubled(hook) ? 'red' : undefined),
+          },
         ],
         'No webhooks yet. `gantry hook create` makes one.',
       )
@@ -48,8 +61,8 @@ export const hooks: Register = (program) => {
         ['Direction', hook.type],
         ['State', hook.active ? 'on' : `off${hook.disabled_reason ? `: ${hook.disabled_reason}` : ''}`],
         ['Waiting', waitText({ ...hook, receiver: hostOf(hook.target_url) })],
-        ['Connection', hook.connection && connectionText(hook.connection)],
-        ['Polling', hook.poll && (hook.poll.problem ?? `last asked ${hook.poll.polled_at ?? 'never'}`)],
+        ['Connection', connectionText(hook.connection)],
+        ['Polling', pollText(hook.poll)],
         ['URL', hook.url ?? hook.target_url],
         ['Token leaves to', hook.token_origins.join(', ') || null],
         [
@@ -72,17 +85,6 @@ export const hooks: Register = (program) => {
   registerTest(group)
   registerRequests(group)
   registerSecrets(group)
-}
-
-/** `connected to acme/shop at github`, or what is wrong. */
-function connectionText(connection: {
-  state: string
-  provider: string
-  repository: string
-  problem: string | null
-}) {
-  const { state, provider, repository, problem } = connection
-  return `${state}: ${repository} at ${provider}${problem ? `. ${problem}` : ''}`
 }
 
 function hostOf(url: string | null): string | null {

@@ -45,7 +45,7 @@ export const showOfAction = <Found>(
     print,
   }: {
     read(gantry: Gantry, actionId: number): Promise<Found>
-    print(screen: Screen, found: Found): void
+    print(screen: Screen, found: Found, gantry: Gantry): void | Promise<void>
   },
 ) =>
   group
@@ -58,6 +58,6 @@ export const showOfAction = <Found>(
         const { gantry } = await connect()
         const found = await read(gantry, await findActionId(gantry, given))
         if (json) screen.json(found)
-        else print(screen, found)
+        else await print(screen, found, gantry)
       }),
     )

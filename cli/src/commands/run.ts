@@ -146,6 +146,9 @@ export const plan: Register = (program) => {
 }
 
 /** `freeze`, or `freeze until 2026-12-27T00:00:00.000Z`. */
-function describeGate({ gate, until }: { gate: string; until: string | null }): string {
+type PlannedGate = { gate: string; state: string; until: string | null }
+
+function describeGate({ gate, state, until }: PlannedGate): string {
+  if (state === 'overridden') return `${gate} (overridden)`
   return until === null ? gate : `${gate} until ${until}`
 }

@@ -22,9 +22,18 @@ const columns = (isTerminal: boolean): Column<Run>[] => [
   { title: 'took', text: (one) => took(one) },
 ]
 
-const attentionColumns = (isTerminal: boolean): Column<Attention>[] => [
-  { title: 'server', text: ({ server }) => server?.name ?? '' },
-  { title: 'application', text: ({ application }) => application?.name ?? '' },
+/** Whatever else needs attention is in the other lists. */
+const ATTENTION = [
+  ['live_unknown', 'Live release unknown', ['server', 'application']],
+  ['worker_offline', 'Waiting for a worker', ['server']],
+  ['connection_lost', 'Connection to the repository lost', ['hook', 'application']],
+] as const
+
+const attentionColumns = (
+  subjects: readonly ('server' | 'application' | 'hook')[],
+  isTerminal: boolean,
+): Column<Attention>[] => [
+  ...subjects.map((subject) => ({ title: subject, text: (item: Attention) => item[subject]?.name ?? '' })),
   { title: 'since', text: ({ since }) => (isTerminal ? ago(since) : since) },
   { title: 'reason', text: ({ detail }) => detail },
 ]
@@ -32,30 +41,32 @@ const attentionColumns = (isTerminal: boolean): Column<Attention>[] => [
 export const status: Register = (program) => {
   program
     .command('status')
-    .description('what is running, what has failed, and what could not be delivered')
+    .description('what is running, what waits for you, what has failed, and what could not be delivered')
     .option('--json', 'print JSON')
     .action(
       run(async ({ connect, screen }, { json }: { json?: true }) => {
         const { gantry, url } = await connect()
         const overview = await gantry.get('/overview')
         if (json) return screen.json(overview)
-        const { running, failures, deliveries, workers, needs_attention } = overview
+        const { running, failures, deliveries, workers, needs_attention, waiting_for_you } = overview
         const heading = (text: string) => screen.print(screen.style('bold', text))
         heading(`Running at ${url}`)
         printTable(screen, running, columns(screen.isTerminal), 'Nothing is running.')
         screen.print()
+        if (waiting_for_you.count > 0) {
+          heading('Waiting for you')
+          printTable(screen, waiting_for_you.items, columns(screen.isTerminal), '')
+          screen.note('`gantry approve` shows what a run ships, and asks.')
+          screen.print()
+        }
         heading('Recent failures')
         printTable(screen, failures, columns(screen.isTerminal), 'No failures.')
         screen.print()
-        // Whatever else needs attention is in the other lists.
-        for (const [kind, title] of [
-          ['live_unknown', 'Live release unknown'],
-          ['worker_offline', 'Waiting for a worker'],
-        ] as const) {
+        for (const [kind, title, subjects] of ATTENTION) {
           const items = needs_attention.items.filter((item) => item.kind === kind)
           if (items.length === 0) continue
           heading(title)
-          printTable(screen, items, attentionColumns(screen.isTerminal), '')
+          printTable(screen, items, attentionColumns(subjects, screen.isTerminal), '')
           screen.print()
         }
         heading('Undeliverable')

@@ -11,10 +11,11 @@ type Condition = Schemas['HookCondition']
 export type Line = { text: string; style?: Style }
 
 const MAX_TEXT = 200
+const GOOD: readonly string[] = ['accepted', 'ping', 'checks']
 
 export function explainVerdict(dryRun: DryRun, conditions: readonly Condition[], payload: unknown): Line[] {
   const { verdict, message, errors, variables, source, targets } = dryRun
-  const isGood = verdict === 'accepted' || verdict === 'ping'
+  const isGood = GOOD.includes(verdict)
   const lines: Line[] = [{ text: `${isGood ? '✓' : '✗'} ${plain(message)}`, style: isGood ? 'green' : 'red' }]
   for (const [index, condition] of conditions.entries())
     lines.push(...explainCondition(condition, dryRun.conditions?.[index], payload))
@@ -57,7 +58,7 @@ function resultLine(indent: string, isMet: boolean, text: string): Line {
 
 /** A call that starts nothing on purpose is neither success nor failure. */
 export function exitCodeOfVerdict(verdict: string): ExitCode {
-  if (verdict === 'accepted' || verdict === 'ping') return EXIT.completed
+  if (GOOD.includes(verdict)) return EXIT.completed
   return verdict === 'ignored' ? EXIT.ended : EXIT.failed
 }
 

@@ -3,6 +3,7 @@ import type { ActionEvent, Gantry } from '@gantry/client'
 import type { Action } from '../actions.ts'
 import type { Cli } from '../cli.ts'
 import { changeLine } from './change-line.ts'
+import { followChecks } from './checks-gate.ts'
 import { createLiveScreen } from './live-screen.ts'
 import { type Frame, renderEnded, renderRun } from './live-view.ts'
 import { addMissing, applyEvent, createRunState, type RunState, subjectOf } from './run-state.ts'
@@ -10,6 +11,8 @@ import { addMissing, applyEvent, createRunState, type RunState, subjectOf } from
 type View = {
   /** After the event has been applied. */
   change(event: ActionEvent): void
+  /** What holds the run at a gate; null when it holds it no longer. */
+  held(by: string | null): void
   lost(): void
   connected(): void
   end(): void
@@ -29,15 +32,18 @@ export async function followRun(
   const canDraw = isLive && screen.isTerminal && !env.CI && env.TERM !== 'dumb'
   const view = canDraw ? openLiveView(run, screen.style) : createLineView(run, write, screen.note)
   const read = () => gantry.get('/actions/{action_id}', { params: { path: { action_id: run.id } }, signal })
+  const checks = followChecks(gantry, run.id, view.held)
   try {
     const options = { signal, onConnect: view.connected, onReconnect: view.lost }
     for await (const event of gantry.followAction(run.id, options)) {
       if (!subjectOf(run, event)) addMissing(run, await read())
       applyEvent(run, event)
       view.change(event)
+      if (event.type === 'action') checks.change(event.data.status_reason_code)
     }
     return await gantry.wait(run.id, { signal })
   } finally {
+    checks.end()
     view.end()
   }
 }
@@ -56,6 +62,9 @@ function createLineView(run: RunState, write: (line: string) => void, note: (lin
     change(event) {
       const line = changeLine(run, event)
       if (line !== null) write(line)
+    },
+    held(by) {
+      if (by !== null) write(`#${run.id}: ${by}`)
     },
     lost: () => note(LOST),
     connected() {},
@@ -85,6 +94,9 @@ function openLiveView(run: RunState, style: Frame['style']): View {
   draw()
   return {
     change() {},
+    held(by) {
+      run.heldBy = by
+    },
     lost() {
       notice = LOST
     },

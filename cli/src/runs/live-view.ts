@@ -25,14 +25,15 @@ const LEVELS: Level[] = [
 export function renderRun(run: RunState, frame: Frame): string[] {
   const notice =
     frame.notice === undefined ? [] : [frame.style('yellow', cut(frame.notice, frame.columns - 1))]
-  const room = frame.rows - notice.length - 1
+  const held = run.heldBy === null ? [] : [frame.style('dim', cut(`  ${run.heldBy}`, frame.columns - 1))]
+  const room = frame.rows - notice.length - held.length - 1
   const level = LEVELS.find(
     (one) => run.targets.reduce((sum, target) => sum + heightOf(target, one), 0) <= room,
   )
   const targets = level
     ? run.targets.flatMap((target) => targetLines(target, frame, level))
     : mostInteresting(run.targets, frame, room - 1)
-  return [headLine(run, frame), ...targets, ...notice]
+  return [headLine(run, frame), ...held, ...targets, ...notice]
 }
 
 /** When it is over, nothing has to fit: it scrolls. Servers where all went well take one line if there are many. */

@@ -6,6 +6,7 @@ import { EXIT, type ExitCode } from '../exit-codes.ts'
 import type { Screen, Style } from '../screen.ts'
 import { oneLine } from '../table.ts'
 import { took } from '../times.ts'
+import { readChecks } from './checks-gate.ts'
 import { logLine } from './log-text.ts'
 import { createTail } from './tail.ts'
 
@@ -40,7 +41,10 @@ async function explainFailures(
   action: Action,
   write: (line: string) => void,
 ): Promise<void> {
-  const failures = failuresOf(action)
+  const checks = await readChecks(gantry, action)
+  if (checks !== null) write(checks)
+  // No server was reached: each would say the same.
+  const failures = checks === null ? failuresOf(action) : []
   for (const { target, step } of failures.slice(0, SHOWN_FAILURES)) {
     write(describeFailure(target, step))
     if (step)
@@ -63,6 +67,7 @@ function headline(action: Action): string {
   if (status_reason_code === 'SKIPPED_UNCHANGED')
     return `#${id} was skipped: no file that the paths of its hook match has changed since what is live`
   if (status_reason_code === 'SKIPPED_EXPIRED') return `#${id} was skipped: it was not approved in time`
+  if (status_reason_code === 'FAILED_CHECKS') return `#${id} never started: the checks of its commit failed`
   if (status_reason_code === 'FAILED_REJECTED') return `#${id} was rejected`
   if (status_reason_code === 'SKIPPED_OUTDATED')
     return `#${id} was skipped: a newer run of its branch has started, or continues instead`

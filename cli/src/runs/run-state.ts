@@ -15,7 +15,13 @@ export type Progress = {
 }
 export type StepState = Progress & { order: number; name: string; tail: Tail }
 export type TargetState = Progress & { id: number; name: string; steps: StepState[] }
-export type RunState = Progress & { id: number; title: string; targets: TargetState[] }
+export type RunState = Progress & {
+  id: number
+  title: string
+  targets: TargetState[]
+  /** What it waits for at a gate, in a sentence. */
+  heldBy: string | null
+}
 
 const NOT_STARTED: Progress = { status: 'pending', state: 'Pending', startedAt: null, endedAt: null }
 
@@ -25,7 +31,7 @@ export function createRunState(action: Action, pipelineName: string): RunState {
   // In front of the path, whose end a narrow terminal cuts.
   const kind = kindSuffix(action.action_data.deployment?.type)
   const title = `${pipelineName}${kind} ${pathOf(action)}${source && `, ${source}`}`
-  const run = { ...NOT_STARTED, id: action.id, title, targets: [] }
+  const run = { ...NOT_STARTED, id: action.id, title, targets: [], heldBy: null }
   addMissing(run, action)
   return run
 }
