@@ -127,6 +127,7 @@ async function openWorker(
     const context = createContext(queue, TARGETS_JOB, job, new AbortController().signal, {
       onComplete() {},
       isDraining: () => false,
+      handOver: new AbortController().signal,
     })
     const { target_id } = job.data as { target_id: number }
     const attempt = await lifecycle.begin(target_id, context, job.id, async () => ({ order: 1 }))

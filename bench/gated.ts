@@ -28,8 +28,9 @@ export async function storeAtGate(
       select stored.id, 1, (select min(id) from servers where environment_id = ${environmentId}), 'pending', 'PENDING', '[]'
       from stored
     )
-    insert into approval_requests (action_id, environment_id, subject, stamp, shown, verified, asked_at, expires_at, due_at)
-    select id, ${environmentId}, 'subject', 'stamp', '{}', '{}', now(), now() + interval '1 day', null
+    insert into approval_requests (action_id, environment_id, pipeline_id, subject, stamp, shown, verified, asked_at,
+      expires_at, due_at)
+    select id, ${environmentId}, ${pipelineId}, 'subject', 'stamp', '{}', '{}', now(), now() + interval '1 day', null
     from stored`.execute(db)
 }
 
@@ -37,8 +38,9 @@ export async function storeAtGate(
 export async function approveWaiting(db: Database, { environmentId, owner }: TestTree): Promise<void> {
   await sql`
     with approved as (
-      insert into approval_requests (action_id, environment_id, subject, stamp, shown, verified, approved_at, due_at)
-      select a.id, a.environment_id, 'subject', ${STAMP}, '{}', '{}', now(), null from actions a
+      insert into approval_requests (action_id, environment_id, pipeline_id, subject, stamp, shown, verified, approved_at,
+        due_at)
+      select a.id, a.environment_id, a.pipeline_id, 'subject', ${STAMP}, '{}', '{}', now(), null from actions a
       where a.environment_id = ${environmentId} and a.gate is null and a.status = 'waiting'
       returning action_id
     )

@@ -1,12 +1,25 @@
+import { sql } from 'kysely'
+import type { Database } from '#platform/database/connect.ts'
+import type { TestTree } from '#test/support/world.ts'
 import type { Bench, Size } from './bench.ts'
 import { sendPushes, sendUntilWaiting, startFloor, summaryOf } from './calls.ts'
 import { stopPreparing } from './gated.ts'
 import { alternate, median, medianRatio, ROUNDS } from './measure.ts'
-import { CONNECTIONS, DELIVERY, openPushWorld, openServiceWorld, postOf, signedPush } from './push.ts'
+import {
+  CONNECTIONS,
+  createPushHook,
+  DELIVERY,
+  openPushWorld,
+  openServiceWorld,
+  type PushWorld,
+  postOf,
+  signedPush,
+} from './push.ts'
+import type { BenchServer } from './workbench.ts'
 
 const SIZES = {
-  full: { warmUpMs: 3_000, ms: 2_000, rounds: ROUNDS, calls: 100_000 },
-  smoke: { warmUpMs: 100, ms: 200, rounds: 1, calls: 200 },
+  full: { warmUpMs: 3_000, ms: 2_000, rounds: ROUNDS, roundsOfPairs: 9, calls: 100_000 },
+  smoke: { warmUpMs: 100, ms: 200, rounds: 1, roundsOfPairs: 1, calls: 200 },
 }
 
 /**
@@ -41,6 +54,53 @@ export const ingest: Bench = async (workbench, size) => {
       },
     },
   ]
+}
+
+/** The same for a hook that is connected, whose calls are remembered, against one that is not. */
+export const ingestConnected: Bench = async (workbench, size) => {
+  const { warmUpMs, ms, roundsOfPairs } = SIZES[size]
+  const world = await openPushWorld(workbench)
+  const { connected, plain } = await openPair(world)
+  const parties = (duration: number) => ({
+    connected: () => sendPushes(connected, connected.called, { ms: duration }),
+    plain: () => sendPushes(plain, plain.called, { ms: duration }),
+  })
+  await alternate(1, parties(warmUpMs))
+  const outcomes = await alternate(roundsOfPairs, parties(ms))
+  if ((await countRemembered(world.db)) === 0)
+    throw new Error('The calls of the connected hook are not remembered.')
+  const rate = (name: keyof typeof outcomes) => outcomes[name].map((outcome) => outcome.perSecond)
+  return [
+    {
+      name: 'ingest-connected',
+      value: median(rate('connected')),
+      unit: '/s',
+      ratio: medianRatio(rate('connected'), rate('plain')),
+      floor: 'not-connected',
+      goal: { of: 'ratio', is: 'at least', limit: 0.95 },
+      details: { connected: summaryOf(outcomes.connected), plain: summaryOf(outcomes.plain) },
+    },
+  ]
+}
+
+/** Two hooks of one pipeline. What connects one of them is not running: only what it does to calls is measured. */
+async function openPair(world: PushWorld & { server: BenchServer; tree: TestTree }) {
+  const { db, server, tree } = world
+  const owner = { pipelineId: tree.pipelineId, token: tree.owner.token }
+  const { id, path, secret } = await createPushHook(server.url, owner)
+  await sql`
+    insert into hook_connections (hook_id, user_id, credential_id, provider, api_url, home_url, repository, events, state)
+    values (${id}, ${tree.owner.id}, ${tree.credentialId}, 'github', 'https://api.github.com', 'https://github.com', 'acme/shop',
+      '{push}', 'connected')`.execute(db)
+  return { connected: { ...world, secret, called: { ...world.called, path } }, plain: world }
+}
+
+async function countRemembered(db: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from hook_requests where delivery_id is not null and pushed_ref is not null`.execute(
+    db,
+  )
+  return rows[0]!.count
 }
 
 /** The same against the whole service: a call counts when its action waits for the slot. */

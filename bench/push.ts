@@ -40,14 +40,16 @@ const STEPS = 6
 const STARTED_WITHIN_MS = 30_000
 
 /** The API alone, in front of a pipeline that deploys to one server. */
-export async function openPushWorld(workbench: Workbench): Promise<PushWorld & { server: BenchServer }> {
+export async function openPushWorld(
+  workbench: Workbench,
+): Promise<PushWorld & { server: BenchServer; tree: TestTree }> {
   const database = await workbench.createDatabase('ingest')
   const tree = await createTestTree(database.db)
   // One target, as a first application has.
   await database.db.deleteFrom('application_servers').where('server_id', '=', tree.serverIds[1]!).execute()
   const server = await workbench.startServer(database.settings)
   await closeGate(workbench, server, database, tree, tree.pipelineId)
-  return { ...(await openHook(workbench, database, server, tree, tree.pipelineId)), server }
+  return { ...(await openHook(workbench, database, server, tree, tree.pipelineId)), server, tree }
 }
 
 /** The service with its worker, and a pipeline whose only slot is taken: every call becomes an action that waits. */
@@ -141,15 +143,15 @@ async function openHook(
 export async function createPushHook(
   url: string,
   { pipelineId, token }: { pipelineId: number; token: string },
-): Promise<{ path: string; secret: string }> {
+): Promise<{ id: string; path: string; secret: string }> {
   const { status, body } = await send('POST', `${url}/pipelines/${pipelineId}/hooks/incoming`, token, {
     name: 'Push',
     requires_secret: true,
     settings: { variables: VARIABLES, rate_limit: BIG },
   })
-  const hook = body as { url: string; secret: string }
+  const hook = body as { id: string; url: string; secret: string }
   if (status !== 201) throw new Error(`The hook was not created: ${status}`)
-  return { path: new URL(hook.url).pathname, secret: hook.secret }
+  return { id: hook.id, path: new URL(hook.url).pathname, secret: hook.secret }
 }
 
 export type Push = { headers: Record<string, string>; body: string }

@@ -7,12 +7,14 @@ import { claim } from './claim.ts'
 import { deliver, deliverLatency, isolate } from './deliver.ts'
 import { environment } from './environment.ts'
 import { fleet } from './fleet.ts'
-import { ingest, ingestAll, ingestLatency, memory } from './ingest.ts'
+import { ingest, ingestAll, ingestConnected, ingestLatency, memory } from './ingest.ts'
 import { ingestPeer } from './ingest-peer.ts'
 import { list } from './list.ts'
 import { page } from './page.ts'
+import { polling } from './polling.ts'
 import { read } from './read.ts'
 import { run } from './run-action.ts'
+import { runSsh } from './run-ssh.ts'
 import { start } from './start.ts'
 import { openWorkbench, type Workbench } from './workbench.ts'
 
@@ -29,14 +31,17 @@ const BENCHES: Record<string, Bench> = {
   fleet,
   ingest,
   'ingest-all': ingestAll,
+  'ingest-connected': ingestConnected,
   'ingest-latency': ingestLatency,
   'ingest-peer': ingestPeer,
   isolate,
   list,
   memory,
   page,
+  polling,
   read,
   run,
+  'run-ssh': runSsh,
   start,
 }
 
