@@ -1,7 +1,7 @@
 // What people and circumstances do to forms: a session that ends, a second press, somebody else who was faster.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
 import { isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 
@@ -22,20 +22,19 @@ describe('forms', () => {
   it('sign-in is above an open dialog, which keeps what was typed', async () => {
     const editor = await world.invite('editor@example.com', { name: 'Edith Editor', role: 'admin' })
     const { page, errors, close } = await openPage(world, '/app/servers', editor)
-    const dialog = await openDialog(page, 'Add server')
-    await dialog.getByLabel('Name').fill('web-7')
-    await dialog.getByLabel('Host').first().fill('web-7.example.com')
+    const dialog = await openServerDialog(page)
     await page.context().clearCookies()
     // What the page loads in the meantime may have brought the sign-in above the button already.
     await dialog.getByRole('button', { name: 'Add server' }).dispatchEvent('click')
     const signIn = page.getByRole('dialog', { name: 'Your session has ended' })
+    const password = signIn.getByLabel('Password', { exact: true })
+    await password.waitFor()
     await page.keyboard.press('Escape')
-    await signIn.getByLabel('Password', { exact: true }).click()
-    await page.keyboard.type(editor.password)
-    await signIn.getByRole('button', { name: 'Sign in' }).click()
+    await password.fill(editor.password)
+    await password.press('Enter')
     await signIn.waitFor({ state: 'detached' })
-    assert.equal(await dialog.getByLabel('Name').inputValue(), 'web-7')
-    assert.equal(await dialog.getByLabel('Host').first().inputValue(), 'web-7.example.com')
+    assert.equal(await page.getByRole('dialog').count(), 1, 'Escape did nothing')
+    await hasServer(dialog)
     await dialog.getByText('Your session had ended').waitFor()
     assert.deepEqual(errors, [])
 
@@ -48,6 +47,58 @@ describe('forms', () => {
     await signIn.waitFor({ state: 'detached' })
     assert.equal(await dialog.count(), 0)
     assert.doesNotMatch(await page.evaluate<string>('JSON.stringify({ ...sessionStorage })'), /web-7/)
+    await close()
+  })
+
+  it('what opens below the sign-in does not take the focus from it', async () => {
+    const editor = await world.invite('typing@example.com', { role: 'admin' })
+    const { page, close } = await openPage(world, '/app/servers', editor)
+    const dialog = await openServerDialog(page)
+    await page.context().clearCookies()
+    await dialog.getByRole('button', { name: 'Add server' }).dispatchEvent('click')
+    const signIn = page.getByRole('dialog', { name: 'Your session has ended' })
+    const password = signIn.getByLabel('Password', { exact: true })
+    await password.pressSequentially(editor.password.slice(0, 5))
+    await page.evaluate(RECORD_FOCUS)
+    // A click before the sign-in was there leads to a question whose code is loaded only then.
+    await page.getByRole('link', { name: 'Overview' }).dispatchEvent('click')
+    await until('the question wants the focus', 20_000, () =>
+      page.evaluate<boolean>(`focused.includes('Discard changes')`),
+    )
+    await page.keyboard.type(editor.password.slice(5))
+    assert.equal(await password.inputValue(), editor.password)
+    await page.keyboard.press('Enter')
+    await signIn.waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Keep editing' }).click()
+    await hasServer(dialog)
+    await close()
+  })
+
+  it('a response from before the sign-in does not end the session again', async () => {
+    const editor = await world.invite('late@example.com', { role: 'admin' })
+    const { page, close } = await openPage(world, '/app/servers', editor)
+    const dialog = await openServerDialog(page)
+    const isSignedIn = Promise.withResolvers<void>()
+    const isRejected = Promise.withResolvers<void>()
+    await page.route('**/environments/*/servers', async (route) => {
+      const response = await route.fetch()
+      isRejected.resolve()
+      await isSignedIn.promise
+      await route.fulfill({ response })
+    })
+    await page.context().clearCookies()
+    await dialog.getByRole('button', { name: 'Add server' }).click()
+    await isRejected.promise
+    // As after a change in another tab.
+    await page.evaluate(`new BroadcastChannel('gantry-changes').postMessage('changed')`)
+    const signIn = page.getByRole('dialog', { name: 'Your session has ended' })
+    await signIn.getByLabel('Password', { exact: true }).fill(editor.password)
+    await signIn.getByRole('button', { name: 'Sign in' }).click()
+    await signIn.waitFor({ state: 'detached' })
+    isSignedIn.resolve()
+    await dialog.getByText('Your session had ended').waitFor()
+    assert.equal(await signIn.count(), 0)
+    await hasServer(dialog)
     await close()
   })
 
@@ -362,3 +413,22 @@ async function openDialog(page: Page, name: string) {
   await dialog.getByRole('textbox').first().waitFor()
   return dialog
 }
+
+/** With a server typed in. */
+async function openServerDialog(page: Page) {
+  const dialog = await openDialog(page, 'Add server')
+  await dialog.getByLabel('Name').fill('web-7')
+  await dialog.getByLabel('Host').first().fill('web-7.example.com')
+  return dialog
+}
+
+async function hasServer(dialog: Locator) {
+  assert.equal(await dialog.getByLabel('Name').inputValue(), 'web-7')
+  assert.equal(await dialog.getByLabel('Host').first().inputValue(), 'web-7.example.com')
+}
+
+/** What got the focus, even if only for a moment. */
+const RECORD_FOCUS = `{
+  window.focused = []
+  addEventListener('focusin', ({ target }) => focused.push(target.textContent))
+}`

@@ -26,13 +26,14 @@ export type Api = ReturnType<typeof createApi>
 
 /** `url` is where the pages come from. */
 export function createApi(url: string, listener: ApiListener) {
+  const observe = createObserver(listener)
   const gantry = createGantry({
     url,
     // A changing request without it is taken for one that another site made the browser send.
     headers: { 'x-gantry-request': '1' },
     // TanStack Query repeats reads, for as long as an outage lasts.
     retries: 0,
-    fetch: (request) => observe(request, listener),
+    fetch: observe,
   })
   return {
     ...gantry,
@@ -63,20 +64,27 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof GantryError && error.status === 404
 }
 
-async function observe(request: Request, listener: ApiListener): Promise<Response> {
-  const response = await fetch(request).catch((error: unknown) => {
-    if (request.signal.aborted) throw error
-    listener.onUnreachable()
-    throw new UnreachableError('Gantry is unreachable.')
-  })
-  if ([502, 503, 504].includes(response.status)) {
-    listener.onUnreachable()
-    const { message } = (await response.json().catch(() => ({}))) as { message?: string }
-    throw new UnreachableError(message ?? `The service responded with status ${response.status}.`)
+/** Sends requests, and tells the listener what their responses say about the service and the session. */
+function createObserver(listener: ApiListener) {
+  let signIns = 0
+  return async (request: Request): Promise<Response> => {
+    const signInsBefore = signIns
+    const response = await fetch(request).catch((error: unknown) => {
+      if (request.signal.aborted) throw error
+      listener.onUnreachable()
+      throw new UnreachableError('Gantry is unreachable.')
+    })
+    if ([502, 503, 504].includes(response.status)) {
+      listener.onUnreachable()
+      const { message } = (await response.json().catch(() => ({}))) as { message?: string }
+      throw new UnreachableError(message ?? `The service responded with status ${response.status}.`)
+    }
+    // Signing in is the one request whose 401 says nothing about a session.
+    const isSignIn = request.method === 'POST' && new URL(request.url).pathname === '/session'
+    if (isSignIn && response.ok) signIns++
+    // What was sent before a sign-in says nothing about the new session.
+    if (response.status === 401 && !isSignIn && signIns === signInsBefore) listener.onSessionEnded()
+    if (response.status === 403) listener.onForbidden()
+    return response
   }
-  // Signing in is the one request whose 401 says nothing about a session.
-  const isSignIn = request.method === 'POST' && new URL(request.url).pathname === '/session'
-  if (response.status === 401 && !isSignIn) listener.onSessionEnded()
-  if (response.status === 403) listener.onForbidden()
-  return response
 }

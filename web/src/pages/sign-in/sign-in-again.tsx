@@ -1,4 +1,5 @@
 import { Modal, Text } from '@mantine/core'
+import { keepFocus } from '#web/base/ui/keep-focus.ts'
 import { useLayer } from '#web/base/ui/layers.ts'
 import { type SignIn, SignInForm } from './sign-in.tsx'
 
@@ -19,7 +20,7 @@ export default function SignInAgain({ signIn, email }: { signIn: SignIn; email: 
       centered
       zIndex={ABOVE_DIALOGS}
     >
-      <Text size="sm" mb="md">
+      <Text size="sm" mb="md" ref={keepFocus}>
         Sign in again to continue. Nothing on this page is lost.
       </Text>
       <SignInForm signIn={signIn} email={email} />
