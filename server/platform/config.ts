@@ -278,7 +278,7 @@ export const settings = {
   ),
   reattachSeconds: integer(
     'GANTRY_REATTACH_SECONDS',
-    'How long a step on an SSH server runs on without a connection to Gantry before it is ended there',
+    'How long a step on an SSH server runs on without a connection to Gantry before it is ended there; if shorter than a minute, a worker that takes over may be too late',
     300,
     [5, 86_400],
   ),

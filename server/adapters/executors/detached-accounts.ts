@@ -54,11 +54,13 @@ export function createDetachedAccounts(
     async open({
       runAsUser,
       owner,
+      leaseSeconds,
     }: DetachedAccount): Promise<DetachedSteps | Unavailable | Impossible | Unreachable> {
       const user = accountOf(runAsUser, connection.username)
       if (typeof user !== 'string') return user
       const opened = await openFor(user)
       if (!('gone' in opened)) return opened
+      if (leaseSeconds !== undefined) opened.renewWithin(leaseSeconds)
       const whyLost = () => connection.lostReason() ?? 'the supervisor of the step no longer answers'
       return createDetachedSteps(opened, owner, whyLost)
     },

@@ -209,6 +209,13 @@ describe('detached steps', () => {
     assert.deepEqual((await attach(await opened(t, own), cut.token)).end, { kind: 'lease-expired' })
   })
 
+  test('the shortest lease does not end while Gantry is there', async (t) => {
+    const executor = await connected(t, sshd)
+    const one = await open(executor, { leaseSeconds: 5 })
+    const { end, output } = await start(one, 'sleep 11; echo over', { leaseSeconds: 5 })
+    assert.deepEqual([end, output], [{ kind: 'exited', code: 0 }, 'over\n'])
+  })
+
   test('a step that we leave continues, and so does one whose executor is closed', async (t) => {
     const leaving = new AbortController()
     const executor = await connected(t, sshd)
@@ -522,8 +529,8 @@ async function opened(t: Closer, sshd: Sshd): Promise<DetachedSteps> {
   return open(await connected(t, sshd))
 }
 
-async function open(executor: Executor): Promise<DetachedSteps> {
-  const steps = await executor.openDetached!({ runAsUser: null, owner: OWNER })
+async function open(executor: Executor, more: { leaseSeconds?: number } = {}): Promise<DetachedSteps> {
+  const steps = await executor.openDetached!({ runAsUser: null, owner: OWNER, ...more })
   if (steps.kind !== 'detached') throw new Error(JSON.stringify(steps))
   return steps
 }

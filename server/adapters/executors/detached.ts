@@ -28,6 +28,8 @@ export type DetachedAccount = {
   runAsUser: string | null
   /** `<installation>-<server id>`: the beginning of the name of every folder, so that no sweep touches those of others. */
   owner: string
+  /** The shortest of the steps that will be followed: short ones are renewed more often. */
+  leaseSeconds?: number
 }
 
 /**
@@ -135,7 +137,7 @@ export type Void = { kind: 'void' }
  */
 export type Unreadable = { kind: 'unreadable'; message: string }
 
-/** How often Gantry tells a supervisor that it is still there. */
+/** How often Gantry tells a supervisor that it is still there; more often when leases are short. */
 export const RENEW_MS = 5_000
 
 export const newStepToken = (): string => randomBytes(16).toString('hex')

@@ -25,6 +25,7 @@ const PREAMBLE = `${SCRIPT.length}\n${SCRIPT}\n`
 /** Orders are obeyed one by one, and none takes longer. Then something is wrong with the supervisor, or the connection. */
 const MAX_SILENCE_MS = 60_000
 const MAX_NOISE = 64 * 1024
+const RENEWALS_PER_LEASE = 5
 
 /** Resolves when the supervisor is ready; with a text, when there is none: what was printed instead. */
 export async function openSupervisor(channel: ClientChannel, startTimeoutMs: number) {
@@ -83,10 +84,12 @@ export async function openSupervisor(channel: ClientChannel, startTimeoutMs: num
   }
   acknowledge(first)
 
-  const heartbeat = setInterval(() => {
+  const beat = () => {
     if (performance.now() - acknowledgedAt > MAX_SILENCE_MS) end()
     else send('renew', tick)
-  }, RENEW_MS)
+  }
+  let renewMs = RENEW_MS
+  let heartbeat = setInterval(beat, renewMs)
   gone.promise.then(() => clearInterval(heartbeat))
 
   return {
@@ -109,6 +112,15 @@ export async function openSupervisor(channel: ClientChannel, startTimeoutMs: num
     send,
     /** An order with lines of ASCII behind it. */
     sendText,
+    /** A lease seems older than its last renewal by another one: it has to be several times as long. */
+    renewWithin(leaseSeconds: number): void {
+      const ms = leaseSeconds * (1_000 / RENEWALS_PER_LEASE)
+      if (isGone || ms >= renewMs) return
+      renewMs = ms
+      clearInterval(heartbeat)
+      heartbeat = setInterval(beat, renewMs)
+      beat()
+    },
     /** For one that does not follow orders. */
     abandon: end,
     /** Steps continue. */

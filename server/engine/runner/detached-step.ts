@@ -60,7 +60,10 @@ export function openDetached(target: RunningTarget, detached: DetachedStep, log:
   async function open({ run, step, executor }: StepContext): Promise<DetachedSteps | StepOutcome | Attached> {
     if (!executor.openDetached) return { kind: 'attached', reason: null }
     const owner = `${run.installation}-${run.server.id}`
-    const opened = await executor.openDetached({ runAsUser: step.runAsUser, owner })
+    const opened = await executor.openDetached({
+      ...{ runAsUser: step.runAsUser, owner },
+      leaseSeconds: deps.reattachSeconds,
+    })
     if (opened.kind === 'unavailable') {
       const reason = asSentence(opened.reason)
       await retryOutage(() => noteDetaching(db, run.server.id, reason), job.signal)
