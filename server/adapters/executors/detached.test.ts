@@ -310,10 +310,14 @@ describe('detached steps', () => {
       'rm exit; ln -s /etc/passwd exit',
       'rm -rf *',
       'rm -rf "$PWD"',
+      'chmod 000 *',
+      'chmod 000 "$PWD"',
+      'mkdir -p deep/down; touch deep/down/file; chmod 000 deep; chmod 500 "$PWD"',
     ]) {
-      const { end, token } = await start(steps, `cd ${own} && ${damage}; exit 3`)
+      const { end, token, path } = await start(steps, `cd ${own} && ${damage}; exit 3`)
       assert.deepEqual(end, { kind: 'exited', code: 3 }, damage)
       assert.deepEqual((await attach(steps, token)).end, { kind: 'exited', code: 3 }, damage)
+      assert.deepEqual([await steps.remove(path), existsSync(path)], [true, false], damage)
     }
   })
 

@@ -42,6 +42,10 @@ is_usable() {
   is_folder "$1" && [[ ! $(exec find "$1" -maxdepth 0 -perm /022) ]]
 }
 
+# A step may have taken the permissions away.
+is_ours() { [[ -d $1 && ! -L $1 && -O $1 ]]; }
+open_up() { if is_ours "$1" && ! is_folder "$1"; then chmod u+rwx -- "$1"; fi; }
+
 # Takes the space that the end of the step needs: the disk may be full by then. Until then, `exit` is blank.
 prepare() {
   printf '%s %s\n' "$2" "$2" >"$1/lease" && printf '0 0 0 0 0 0 0 0\n' >"$1/position" && printf '%-511s\n' '' >"$1/exit"
@@ -93,7 +97,7 @@ list() {
   for home in "$state" "/var/tmp/gantry-$EUID"; do
     [[ $home == /* ]] && is_folder "$home" || continue
     for path in "$home/$2"-*; do
-      [[ ${path##*-} =~ ^[0-9a-f]{32}$ && ${path##*/} == "$2-${path##*-}" ]] && is_folder "$path" || continue
+      [[ ${path##*-} =~ ^[0-9a-f]{32}$ && ${path##*/} == "$2-${path##*-}" ]] && is_ours "$path" || continue
       if is_void "$path" && [[ ! $(find "$path" -maxdepth 0 -mmin +1440) ]]; then continue; fi
       say folder "$1" "$path"
     done
@@ -122,5 +126,9 @@ remove() {
     done
   fi
   rm -rf -- "$path"
+  if exists "$path"; then
+    chmod -R u+rwx -- "$path"
+    rm -rf -- "$path"
+  fi
   ! exists "$path"
 }

@@ -133,8 +133,10 @@ kill_step() {
 # Stores the result, wherever the step has moved the files, and ends.
 conclude() {
   printf '%-511s\n' "$1" 1<>/proc/self/fd/6
-  if [[ ! exit -ef /proc/self/fd/6 || ! $path -ef . ]]; then
+  if [[ ! exit -ef /proc/self/fd/6 || ! -r exit || ! $path -ef . ]] || ! is_folder .; then
+    open_up "${path%/*}"
     exists "$path" || mkdir -- "$path"
+    open_up "$path"
     if is_folder "$path" && cd -P -- "$path"; then
       rm -rf -- ./exit
       say "$1" >./exit
