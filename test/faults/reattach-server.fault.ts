@@ -2,7 +2,7 @@
 // jumps, and the folder with its state changes hands.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -297,6 +297,22 @@ suite('accounts', { skip: !asRoot && 'this takes root' }, () => {
       .where('server_id', '=', run.serverId)
       .executeTakeFirst()
     assert.match(attached!.reason, /can write to neither/)
+  })
+
+  test('a full disk fails the run, which names it, and leaves nothing behind', async (t) => {
+    const home = await makeHome(t)
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=777', 'tmpfs', home])
+    later(t, async () => void execFileSync('umount', ['-l', home]))
+    const sshd = await startSshd(t, { settings: [`SetEnv HOME=${home}`] })
+    const flood = join(notes, 'flood')
+    const before = `(until [ -e '${flood}' ]; do sleep 0.1; done; head -c 2000000 /dev/zero | tr "\\0" x) & `
+    const run = await startRun(t, sshd, { before })
+    const folder = dirname((await run.statePath())!)
+    await writeFile(flood, '')
+    await world.endedWith('FAILED', run.id)
+    assert.match(await run.log(), new RegExp(`\nThe disk ${home} on the server is full\\.\n$`))
+    assert.equal((await run.ran()).length, 1)
+    await until('its state is removed', WITHIN_MS, () => readdirSync(folder).length === 0)
   })
 
   test('a state folder that belongs to another account meanwhile is unreadable until it is given back', async (t) => {

@@ -145,9 +145,9 @@ export function openDetached(target: RunningTarget, detached: DetachedStep, log:
       case 'connection-lost':
         return lost(end.message, end.silentMs)
       case 'unreadable':
-        return lost(end.message)
+        return lost(asSentence(end.message))
       case 'disk-full':
-        return failed('FAILED', end.message)
+        return failed('FAILED', asSentence(end.message))
       case 'lease-expired':
         return attempt.cancelled.aborted
           ? { kind: 'stopped' }
