@@ -13,6 +13,8 @@ const LASTS_MS = Number(process.env.GANTRY_TEST_REATTACH_SECONDS ?? 60) * 1_000
 const LEAST_RUNS = Number(process.env.GANTRY_TEST_REATTACH_RUNS ?? 0)
 const STEPS = 5
 const AT_A_TIME = 6
+/** What ended an attempt to connect. A connection that was there is lost. */
+const CONNECTING = /\b(closed|reset) the connection\b|^no SSH connection to /m
 
 const world = await openRunWorld(all, {
   roles: ['api'],
@@ -41,6 +43,20 @@ test('no run is lost, no step runs twice, and every log is complete', async (t) 
   let [count, unreached] = [0, 0]
   const kills = { workers: 0, connections: 0 }
 
+  /** Killed while it connected for the first time, which fails a run immediately. Everything after that is waited for. */
+  async function neverConnected(id: number): Promise<boolean> {
+    const log = await world.logOf(id, 'step-1')
+    const tokens = await world.db
+      .selectFrom('detached_steps')
+      .innerJoin('targets', 'targets.id', 'detached_steps.target_id')
+      .select('state_path')
+      .where('action_id', '=', id)
+      .execute()
+    const target = world.db.selectFrom('targets').select('reattached').where('action_id', '=', id)
+    const { reattached } = await target.executeTakeFirstOrThrow()
+    return CONNECTING.test(log) && reattached === 0 && tokens.every(({ state_path }) => state_path === null)
+  }
+
   const fileOf = (name: string, order: number) => join(world.notes, `${name}.${order}`)
   async function runAndCheck(): Promise<void> {
     const name = `run-${++count}`
@@ -57,14 +73,14 @@ test('no run is lost, no step runs twice, and every log is complete', async (t) 
     )
     const id = await world.run(pipelineId)
     const { status_reason_code } = await world.ended(id, 240_000)
-    const first = await readFile(fileOf(name, 1), 'utf8').catch(() => '')
-    // The very first connection was killed: nothing was started.
-    if (status_reason_code === 'FAILED_UNREACHABLE' && first === '') {
+    if (status_reason_code !== 'COMPLETED') {
+      const why = `${await world.logOf(id, 'step-1')}\n${JSON.stringify((await world.show(id)).targets)}`
+      assert.equal(status_reason_code, 'FAILED_UNREACHABLE', `${name} (${id}) ${why}`)
+      assert.ok(await neverConnected(id), `${name} (${id}) was lost: ${why}`)
+      assert.equal(await readFile(fileOf(name, 1), 'utf8').catch(() => ''), '', `${name} has run`)
       unreached++
       return
     }
-    const last = status_reason_code === 'COMPLETED' ? '' : JSON.stringify((await world.show(id)).targets)
-    assert.equal(status_reason_code, 'COMPLETED', `${name} (${id}) ${last}`)
     for (const [index, { lines }] of steps.entries()) {
       const expected = Array.from({ length: lines }, (_, n) => `line ${n + 1}\n`).join('')
       assert.equal(await readFile(fileOf(name, index + 1), 'utf8'), expected, `${name}, step ${index + 1}`)

@@ -12,6 +12,8 @@ import type { Program } from '#test/support/process.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** The last commit whose release was 0.1.0. */
 const BEFORE = '5e36e0a8a6cbade7637e5f7bd76deb07f205f237'
+/** The last commit whose workers know nothing of detached steps. */
+const BEFORE_DETACHED_STEPS = '5978a75e25d3fc69eb2fc07b91a20f56e95ed374'
 
 type Closer = Parameters<typeof later>[0]
 
@@ -26,6 +28,9 @@ async function git(...args: string[]): Promise<string> {
 
 /** The program of 0.1.0. */
 export const provideBefore = (t: Closer): Promise<Program> => provideProgram(t, BEFORE)
+
+export const provideBeforeDetachedSteps = (t: Closer): Promise<Program> =>
+  provideProgram(t, BEFORE_DETACHED_STEPS)
 
 /** The program as it was before the newest migration was added. */
 export async function provideBeforeMigration(t: Closer): Promise<Program> {
