@@ -75,28 +75,29 @@ test('a time that comes twice begins a freeze at the first, and ends it at the s
   )
 })
 
-test('a time that is skipped begins a freeze before the gap, and ends it after', () => {
+test('a time that is skipped is the moment of the change', () => {
   // From 01:00Z on it is 03:00.
   assert.equal(
     shown(weekly('sunday 02:30', 'sunday 06:00'), '2026-03-29T02:00:00Z')![0],
-    '2026-03-29T00:30:00.000Z',
+    '2026-03-29T01:00:00.000Z',
   )
   assert.equal(
-    shown(weekly('saturday 22:00', 'sunday 02:30'), '2026-03-29T01:15:00Z')![1],
-    '2026-03-29T01:30:00.000Z',
+    shown(weekly('saturday 22:00', 'sunday 02:30'), '2026-03-29T00:45:00Z')![1],
+    '2026-03-29T01:00:00.000Z',
   )
+  assert.equal(inForce(weekly('sunday 02:15', 'sunday 02:45'), '2026-03-29T01:00:00Z'), false)
 })
 
 test('a gap at midnight does not move a freeze to another day', () => {
   // In Santiago, 2026-09-06 begins at 01:00 (04:00Z).
   const freeze = weekly('sunday 00:30', 'sunday 12:00', 'America/Santiago')
   assert.deepEqual(shown(freeze, '2026-09-06T10:00:00Z'), [
-    '2026-09-06T03:30:00.000Z',
+    '2026-09-06T04:00:00.000Z',
     '2026-09-06T15:00:00.000Z',
   ])
-  // The evening before, from 23:30 on: the last half hour before the gap.
-  assert.deepEqual(shown(freeze, '2026-09-06T03:29:00Z'), null)
-  assert.deepEqual(shown(freeze, '2026-09-06T03:30:00Z'), shown(freeze, '2026-09-06T10:00:00Z'))
+  // Still Saturday.
+  assert.deepEqual(shown(freeze, '2026-09-06T03:59:00Z'), null)
+  assert.deepEqual(shown(freeze, '2026-09-06T04:00:00Z'), shown(freeze, '2026-09-06T10:00:00Z'))
 })
 
 test('a freeze may go over the end of the week, and last almost a week', () => {

@@ -4,11 +4,13 @@ import type { TimeOfWeek, Weekly } from '#platform/database/tables.ts'
 import { WEEKDAYS } from '#platform/vocabulary.ts'
 
 // TypeScript's library does not have it yet.
+type PlainDate = { toString(): string; add(duration: { days: number }): PlainDate }
 type ZonedDateTime = {
   dayOfWeek: number
   epochMilliseconds: number
-  add(duration: { days: number }): ZonedDateTime
-  toPlainDate(): { toString(): string }
+  toString(): string
+  toPlainDate(): PlainDate
+  getTimeZoneTransition(direction: 'next'): ZonedDateTime | null
 }
 declare const Temporal: {
   Instant: {
@@ -55,8 +57,9 @@ function onceWindow({ starts_at, ends_at }: FreezeTimes & { weekly: null }): Win
 }
 
 /**
- * The last window that has begun by `at`. Where clocks change, a freeze errs toward holding: of a time that comes twice it
- * begins at the first and ends at the second; of a time that is skipped it begins before, and ends after the gap.
+ * The last window that has begun by `at`. Where clocks change, it holds whatever is within it on the clocks: a time that is
+ * skipped is the moment of the change. Of a time that comes twice, it begins at the first and ends at the second, so that
+ * it does not let go in between.
  */
 function lastWindow({ weekly, time_zone }: FreezeTimes & { weekly: Weekly }, at: number): Window {
   const { from, to } = weekly
@@ -64,23 +67,23 @@ function lastWindow({ weekly, time_zone }: FreezeTimes & { weekly: Weekly }, at:
   const daysAgo = (now.dayOfWeek - 1 - WEEKDAYS.indexOf(from.day) + 7) % 7
   const length = (WEEKDAYS.indexOf(to.day) - WEEKDAYS.indexOf(from.day) + 7) % 7
   const days = length === 0 && to.time <= from.time ? 7 : length
-  const windowOf = (first: number): Window => ({
-    from: onDay(now, first, from, time_zone, 'earlier'),
-    until: onDay(now, first + days, to, time_zone, 'later'),
-  })
-  // The next one may have begun already, if clocks skip midnight; the last one is still to come, if its day is today.
-  const windows = [7 - daysAgo, -daysAgo].map(windowOf)
-  return windows.find(({ from }) => from <= at) ?? windowOf(-daysAgo - 7)
+  const today = now.toPlainDate()
+  const beginOf = (first: number) => onDay(today.add({ days: first }), from, time_zone, 'earlier')
+  // The next one may have begun already, if clocks go back over midnight; the last one is still to come, if its day is today.
+  const first = [7 - daysAgo, -daysAgo].find((one) => beginOf(one) <= at) ?? -daysAgo - 7
+  return {
+    from: beginOf(first),
+    until: onDay(today.add({ days: first + days }), to, time_zone, 'later'),
+  }
 }
 
-/** That many days later, at the time of day. */
-function onDay(
-  day: ZonedDateTime,
-  days: number,
-  { time }: TimeOfWeek,
-  zone: string,
-  disambiguation: 'earlier' | 'later',
-): number {
-  const date = day.add({ days }).toPlainDate().toString()
-  return Temporal.ZonedDateTime.from(`${date}T${time}[${zone}]`, { disambiguation }).epochMilliseconds
+/** At the time of day; `which` of the two, if clocks go back over it. */
+function onDay(date: PlainDate, { time }: TimeOfWeek, zone: string, which: 'earlier' | 'later'): number {
+  const wall = `${date}T${time}`
+  const at = (disambiguation: typeof which) =>
+    Temporal.ZonedDateTime.from(`${wall}[${zone}]`, { disambiguation })
+  const first = at('earlier')
+  // What clocks skip is none of the times before.
+  if (!first.toString().startsWith(wall)) return first.getTimeZoneTransition('next')!.epochMilliseconds
+  return which === 'earlier' ? first.epochMilliseconds : at('later').epochMilliseconds
 }
