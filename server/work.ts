@@ -17,6 +17,7 @@ import { startConnecting } from '#engine/connecting/connecting.ts'
 import { countClosedBlocks } from '#engine/counts/action-blocks.ts'
 import { countEndedRuns } from '#engine/counts/run-days.ts'
 import { startApproving } from '#engine/gates/approval-loop.ts'
+import { recountApprovals } from '#engine/gates/recount-approvals.ts'
 import { startReleasing } from '#engine/gates/release-loop.ts'
 import { pruneCalls } from '#engine/incoming/prune.ts'
 import { startDeliveryWorker } from '#engine/outgoing/deliver.ts'
@@ -318,6 +319,7 @@ async function createHandlers(
     'actions.run': ({ action_ids }) => schedule(action_ids),
     [TARGETS_JOB]: ({ target_id }, context) => runner.run(target_id, context),
     'scheduling.sweep': () => sweepSlots(db, enqueue.targets, onError('scheduling'), onMoves),
+    'approvals.recount': () => recountApprovals(db),
     'steps.sweep': (_, { signal }) => sweepSteps({ db, box: deps.box, connect: deps.connect }, signal),
     'queue.probe': answerProbe,
     'accounts.prune-tokens': async () => {

@@ -65,11 +65,13 @@ export async function readApprovalGate(
   // What would be approved is shown only while that is what would start.
   const isShown = isWaiting && state?.dueAt === null && state.expiresAt !== null
   const isReady = isShown && (await isCurrent(db, state, row.isDeploy ? row.serverIds : []))
-  // It may no longer need approval: a rollback is compared with what ran last.
-  if (isShown && (!isReady || !state.demand)) await notifyStale(db, actionId)
   const viewer = state && isWaiting ? await readEligibility(db, state, viewerId) : null
-  // Approved, and enough: who has lost the permission since does not matter.
-  const counted = state && isWaiting ? await findCounted(db, state) : null
+  // Once it has started, it does not matter who has lost the permission since.
+  const mayWait = row.startedAt === null && !isEnd(row.status)
+  const counted = state && (isWaiting || mayWait) ? await findCounted(db, state) : null
+  const isEnough = (counted?.length ?? 0) >= (state?.demand?.required ?? 0)
+  // It may no longer need approval, because a rollback is compared with what ran last, or have enough again.
+  if (isShown && (!isReady || isEnough)) await notifyStale(db, actionId)
   const gateState = stateOf(row, isWaiting, state)
   return {
     gate: 'approval',

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 import type { ApprovalTerms } from '#platform/database/tables.ts'
-import { APPLIES } from './approval-sql.ts'
+import { APPLIES, REQUIRED } from './approval-sql.ts'
 import { isListed, type Person } from './approval-terms.ts'
 import { loadPeople } from './load-people.ts'
 
@@ -58,7 +58,6 @@ const MAX_ID = '9223372036854775807'
 
 // As in demandOf of approval-terms.ts: when too few people are in the lists of all settings, the newest one says who.
 const NEWEST = sql`(select max(x.id) from approval_terms x where ${APPLIES})`
-const REQUIRED = sql`(select max((x.terms ->> 'required')::int) from approval_terms x where ${APPLIES})`
 const countInAllLists = (eligible: readonly { termsId: number; userId: number }[]) => sql`(
   select count(*) from (
     select from unnest(${eligible.map(({ termsId }) => termsId)}::bigint[], ${eligible.map(({ userId }) => userId)}::bigint[])

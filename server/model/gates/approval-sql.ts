@@ -48,6 +48,10 @@ export const IS_APPROVED: RawBuilder<boolean> = sql`exists (
 export const TERMS: RawBuilder<ApprovalTerms[]> = sql`coalesce((
   select json_agg(x.terms order by x.id) from approval_terms x where ${APPLIES}), '[]')`
 
+/** How many people the strictest of them requires. */
+export const REQUIRED: RawBuilder<number> = sql`(
+  select max((x.terms ->> 'required')::int) from approval_terms x where ${APPLIES})`
+
 /** Whether runs of a pipeline `p` that a call starts now need approval. */
 export const PIPELINE_NEEDS_APPROVAL: RawBuilder<boolean> = sql`exists (
   select from approval_terms x where x.environment_id = p.environment_id and x.until is null

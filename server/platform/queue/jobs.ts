@@ -81,6 +81,13 @@ export const jobs = {
   },
   // Finds missed notifications: free slots that an action or a target is waiting for.
   'scheduling.sweep': periodic({ everySeconds: 30, timeoutSeconds: 25, retryLimit: 0, retryDelaySeconds: 0 }),
+  // Finds runs that have enough approvals again, because a person may approve again.
+  'approvals.recount': periodic({
+    everySeconds: 30,
+    timeoutSeconds: 25,
+    retryLimit: 0,
+    retryDelaySeconds: 0,
+  }),
   // Asks one server after the other, but only those on which steps have left something.
   'steps.sweep': periodic({ everySeconds: 300, timeoutSeconds: 290, retryLimit: 0, retryDelaySeconds: 0 }),
   // Ends by itself well before its timeout; the next pass continues.
