@@ -28,7 +28,8 @@ Commands take names instead of ids: \`shop/production/web\` is the project, the 
 pipeline adds its own name. Any end (\`web/deploy\`) or beginning (\`shop/prod\`) does while it names one only, and an unknown
 name lists the nearest. An application or a server means its pipeline when it has only one. Runs go by their number,
 \`42\`, or by a pipeline for its newest run. \`'#7'\` is what has the id 7; quote it, because shells take \`#\` for the beginning of
-a comment.
+a comment. Where two organizations use one name, begin with the organization (\`acme/shop/production\`), or give type and id
+(\`environment-7\`).
 
 Groups of commands have a singular and a plural name: \`gantry hook create\` and \`gantry hooks create\` are the same, and
 \`gantry runs ls\` lists what \`gantry actions ls\` does.

@@ -27,10 +27,21 @@ export async function findNamed(gantry: Gantry, kinds: readonly Kind[], given: s
   return chooseNamed(await readNames(gantry, kinds), kinds, given)
 }
 
+/** The same, with the name that only it has: its path, if no other one has that. */
+export async function findUnambiguous(
+  gantry: Gantry,
+  kinds: readonly Kind[],
+  given: string,
+): Promise<Named & { called: string }> {
+  const all = await readNames(gantry, kinds)
+  const found = chooseNamed(all, kinds, given)
+  return { ...found, called: unambiguous(found, all) }
+}
+
 export function chooseNamed(all: readonly Named[], kinds: readonly Kind[], given: string): Named {
   const matches = matching(all, given)
   if (matches.length === 1) return matches[0]!
-  if (matches.length > 1) throw ambiguous(given, matches)
+  if (matches.length > 1) throw ambiguous(given, matches, all)
   const label = labelOf(kinds)
   const near = nearest(all, given)
   throw new Failure(`There is no ${label} "${given}", or you cannot view it.`, {
@@ -45,11 +56,23 @@ const labelOf = (kinds: readonly Kind[]) =>
     .join(', ')
     .replace(/, ([^,]*)$/, ' or $1')
 
-export const ambiguous = (given: string, matches: readonly Named[]) =>
+/** Lists each of them by a name that only it has. */
+export const ambiguous = (given: string, matches: readonly Named[], all: readonly Named[]) =>
   new Failure(`"${given}" matches ${matches.length} names. Which one?`, {
     exit: EXIT.refused,
-    hint: listed(matches),
+    hint: `Give one of these:\n${listed(matches, (entry) => unambiguous(entry, all))}`,
   })
+
+function unambiguous(entry: Named, all: readonly Named[]): string {
+  const names = [entry.path, withOrganization(entry), idName(entry)]
+  const isOnlyOne = (name: string) => matching(all, name).length === 1 && matching(all, name)[0] === entry
+  return names.find(isOnlyOne) ?? `#${entry.id}`
+}
+
+const withOrganization = ({ path, organization }: Named) => `${slug(organization.name)}/${path}`
+
+/** As in paths, where a name cannot be shown: `environment-7`. */
+const idName = ({ type, id }: Pick<Named, 'type' | 'id'>) => `${type.replace('_', '-')}-${id}`
 
 export async function readNames(gantry: Gantry, kinds: readonly Kind[]): Promise<Named[]> {
   const names: Named[] = []
@@ -59,23 +82,24 @@ export async function readNames(gantry: Gantry, kinds: readonly Kind[]): Promise
 }
 
 /**
- * From exact to loose: an id, the whole path, its end, its beginning, then every word as the beginning of a part, in
- * order, then an id without its #. The first rule that matches anything decides, so a name never becomes ambiguous because a longer one is added.
+ * From exact to loose: an id, the whole path, also after the name of its organization, its end, its beginning, then every word
+ * as the beginning of a part, in order, then an id without its #, or with its type. The first rule that matches anything
+ * decides, so a name never becomes ambiguous because a longer one is added.
  */
-export function matching<Entry extends Pick<Named, 'id' | 'path' | 'name'>>(
-  all: readonly Entry[],
-  given: string,
-): Entry[] {
+export function matching<Entry extends Nameable>(all: readonly Entry[], given: string): Entry[] {
   const id = /^#?([0-9a-f-]+)$/i.exec(given)?.[1]
   const wanted = partsOf(given)
   const rules: ((entry: Entry, parts: string[]) => boolean)[] = [
     (entry) => id !== undefined && String(entry.id) === id && (given.startsWith('#') || id.length === 36),
     (_, parts) => same(parts, wanted),
+    (entry, parts) => same(inOrganization(entry, parts), wanted),
     (_, parts) => same(parts.slice(-wanted.length), wanted),
     (_, parts) => same(parts.slice(0, wanted.length), wanted),
     (_, parts) => isLoosely(parts, wanted),
+    (entry, parts) => isLoosely(inOrganization(entry, parts), wanted),
     // Shells take an unquoted # for a comment.
     (entry) => String(entry.id) === id,
+    ({ type, id }) => type !== undefined && idName({ type, id }) === given.toLowerCase(),
   ]
   for (const rule of rules) {
     const found = all.filter((entry) => rule(entry, partsOf(entry.path)))
@@ -83,6 +107,12 @@ export function matching<Entry extends Pick<Named, 'id' | 'path' | 'name'>>(
   }
   return []
 }
+
+type Nameable = Pick<Named, 'id' | 'path' | 'name'> & Partial<Pick<Named, 'type' | 'organization'>>
+
+/** Paths begin below the organization. */
+const inOrganization = ({ type, organization }: Nameable, parts: string[]) =>
+  organization && type !== 'organization' ? [slug(organization.name), ...parts] : parts
 
 const partsOf = (text: string) =>
   text
@@ -119,8 +149,8 @@ export function nearest<Entry extends Pick<Named, 'path'>>(all: readonly Entry[]
     .map(({ entry }) => entry)
 }
 
-const listed = (entries: readonly Named[]) =>
+const listed = (entries: readonly Named[], nameOf = ({ path }: Named) => path) =>
   [
-    ...entries.slice(0, SHOWN).map(({ path, id }) => `  ${path}  (#${id})`),
+    ...entries.slice(0, SHOWN).map((entry) => `  ${nameOf(entry)}  (#${entry.id})`),
     ...(entries.length > SHOWN ? [`  and ${entries.length - SHOWN} more`] : []),
   ].join('\n')

@@ -5,18 +5,21 @@ import type { Cli } from '../cli.ts'
 import { examples, type Register, run } from '../command.ts'
 import { Failure, usage } from '../ending.ts'
 import { EXIT } from '../exit-codes.ts'
-import { findNamed, type Named } from '../names.ts'
+import { findUnambiguous, type Named } from '../names.ts'
 import { plain } from '../screen.ts'
 import { oneLine } from '../table.ts'
 import { parseSeconds } from '../times.ts'
 
+type Where = Named & { called: string }
 type Freeze = components['schemas']['Freeze']
 type FreezeOptions = { reason: string; name: string; until?: string; json?: true }
 type UnfreezeOptions = { name?: string; yes?: true; json?: true }
 
-const SCOPE = 'an environment such as shop/production, or an organization'
+const SCOPE =
+  'an environment such as shop/production, also as acme/shop/production or environment-7, or an organization'
 
-const findScope = (gantry: Gantry, given: string) => findNamed(gantry, ['environment', 'organization'], given)
+const findScope = (gantry: Gantry, given: string) =>
+  findUnambiguous(gantry, ['environment', 'organization'], given)
 
 export const freeze: Register = (program) => {
   const command = program
@@ -37,8 +40,8 @@ export const freeze: Register = (program) => {
         const made = await beginNow(gantry, await create(gantry, where, body))
         if (json) return screen.json(made)
         const end = made.ends_at === null ? '' : ` until ${made.ends_at}`
-        screen.print(`${where.path} is frozen${end}: nothing starts there.`)
-        screen.note(`To end it: gantry unfreeze ${where.path}`)
+        screen.print(`${where.called} is frozen${end}: nothing starts there.`)
+        screen.note(`To end it: gantry unfreeze ${where.called}`)
       }),
     )
   examples(
@@ -126,7 +129,7 @@ const describe = ({ name, reason }: Freeze) => `"${oneLine(name)}" (${oneLine(re
 
 async function chooseFreeze(
   { screen }: Cli,
-  { path }: Named,
+  { called }: Where,
   found: readonly Freeze[],
   { name }: UnfreezeOptions,
 ): Promise<Freeze> {
@@ -134,14 +137,16 @@ async function chooseFreeze(
   const [first] = named
   if (!first)
     throw new Failure(
-      name === undefined ? `${path} itself is not frozen.` : `No freeze "${name}" is in force at ${path}.`,
+      name === undefined
+        ? `${called} itself is not frozen.`
+        : `No freeze "${name}" is in force at ${called}.`,
       {
         exit: EXIT.refused,
       },
     )
   if (named.length === 1) return first
   if (!screen.isInteractive)
-    throw new Failure(`${path} has ${named.length} freezes. Which one?`, {
+    throw new Failure(`${called} has ${named.length} freezes. Which one?`, {
       exit: EXIT.refused,
       hint: `Add --name:\n${named.map((one) => `  ${oneLine(one.name)}`).join('\n')}`,
     })

@@ -17,11 +17,11 @@ export async function findPipeline(
 ): Promise<FoundPipeline> {
   const all = await readNames(gantry, RUNNABLE)
   const found = choosePipelines(all, given)
-  return onlyOne(given, isDeploy && found.length > 1 ? await onlyDeploys(gantry, found) : found)
+  return onlyOne(given, isDeploy && found.length > 1 ? await onlyDeploys(gantry, found) : found, all)
 }
 
-export function onlyOne(given: string, pipelines: readonly Named[]): FoundPipeline {
-  if (pipelines.length > 1) throw ambiguous(given, pipelines)
+export function onlyOne(given: string, pipelines: readonly Named[], all: readonly Named[]): FoundPipeline {
+  if (pipelines.length > 1) throw ambiguous(given, pipelines, all)
   if (pipelines.length === 0)
     throw new Failure(`"${given}" has no pipeline.`, {
       exit: EXIT.refused,

@@ -12,5 +12,5 @@ export async function pageFor(gantry: Gantry, given: string): Promise<string> {
   if (found.length === 1 && only!.type === 'incoming_hook') return `/hooks/incoming/${only!.id}`
   if (found.length === 1 && only!.type === 'outgoing_hook') return `/hooks/outgoing/${only!.id}`
   const runnable = all.filter(({ type }) => RUNNABLE.includes(type))
-  return `/pipelines/${onlyOne(given, choosePipelines(runnable, given)).id}`
+  return `/pipelines/${onlyOne(given, choosePipelines(runnable, given), runnable).id}`
 }
