@@ -5,8 +5,10 @@ import type { Freeze, Gate } from '#web/base/api/types.ts'
 import {
   type ApprovalDetails,
   approvalSummary,
+  type Covered,
   whyNotApprove,
   whyNotCounted,
+  whyTooLate,
 } from '#web/pages/action/gates.ts'
 import {
   approvalBody,
@@ -105,7 +107,7 @@ suite('a run that waits for approval', () => {
     ...{ created_at: '2026-11-18T12:00:00.000Z', lapsed_at: null, counts },
   })
   const details: ApprovalDetails = {
-    ...{ covers: null, subject: 'abc', is_preparing: false, required: 2, problem: null },
+    ...{ covers: null, subject: 'abc', is_preparing: false, required: 2, problem: null, live: null },
     ...{ decisions: [by(1, true), by(2, false)], you_may_approve: true, why_not: null },
   }
 
@@ -118,5 +120,63 @@ suite('a run that waits for approval', () => {
   test('is not approved twice by the same person, unless their approval does not count', () => {
     assert.equal(whyNotApprove(details, 1), 'You have approved this run.')
     assert.deepEqual([whyNotApprove(details, 2), whyNotApprove(details, 3)], [undefined, undefined])
+  })
+
+  test('that was approved by people who may no longer approve it says what follows', () => {
+    const gate = { gate: 'approval', state: 'open', details } as unknown as Gate
+    const again =
+      'Approved, but too few of these people still may: before it starts, it waits for approval again'
+    assert.equal(approvalSummary(gate, 'WAITING_FREEZE'), again)
+    const enough = { ...gate, details: { ...details, decisions: [by(1, true), by(2, true)] } }
+    assert.equal(approvalSummary(enough as unknown as Gate, 'WAITING_FREEZE'), 'Approved')
+  })
+})
+
+suite('a decision about something that has changed since', () => {
+  const server = { name: 'web-1', host: null, port: null, login: null, root_directory: '/srv' }
+  const covers: Covered = {
+    servers: [server],
+    steps: [{ name: 'build', command: 'make', run_as_user: null, health_check: null }],
+    application: null,
+    variables: ['A'],
+    rollout: null,
+  }
+  const seen: ApprovalDetails = {
+    ...{ covers, subject: 'abc', is_preparing: false, required: 1, problem: null, live: { 1: null } },
+    ...{ decisions: [], you_may_approve: true, why_not: null },
+  }
+  const gateOf = (more: Partial<ApprovalDetails>, state = 'closed') =>
+    ({ gate: 'approval', state, details: { ...seen, ...more } }) as unknown as Gate
+  const ask = (more: Partial<ApprovalDetails>) => whyTooLate(gateOf(more), seen, 'WAITING_APPROVAL')
+
+  test('is possible while nothing has', () => {
+    assert.equal(ask({}), undefined)
+  })
+
+  test('names what has changed, and asks to look again', () => {
+    const text = (what: string) =>
+      `Since you looked, ${what} changed. Look at what ships now, then decide again.`
+    const other = { ...covers, servers: [{ ...server, root_directory: '/opt' }] }
+    assert.equal(ask({ subject: 'x', covers: other }), text('the servers have'))
+    const more = { ...other, variables: [], rollout: { batch: 1, max_failed: 0 } }
+    assert.equal(ask({ subject: 'x', covers: more }), text('the servers, the variables and the rollout have'))
+    const live = { 1: { release: 'r', commit: 'c' } }
+    assert.equal(ask({ subject: 'x', live }), text('what is live on the servers has'))
+    assert.equal(
+      ask({ subject: 'x' }),
+      text('something that it covers, such as the value of a variable, has'),
+    )
+  })
+
+  test('says that Gantry is looking at it until it is known', () => {
+    const text = 'Something has changed since you looked. Gantry is finding out what would ship now…'
+    assert.equal(ask({ subject: null, covers: null, live: null, is_preparing: true }), text)
+  })
+
+  test('says how the run ended, or that it was approved', () => {
+    const late = (state: string, reason: string) => whyTooLate(gateOf({ subject: null }, state), seen, reason)
+    assert.equal(late('open', 'QUEUED'), 'This run was approved meanwhile.')
+    assert.match(late('failed', 'SKIPPED_EXPIRED')!, /has expired/)
+    assert.match(late('failed', 'FAILED_REJECTED')!, /no longer waits/)
   })
 })

@@ -136,14 +136,18 @@ describe('gates in the browser', () => {
     // The page knows nothing newer: the API refuses.
     await page.route('**/gates', () => {})
     const { root_directory } = (await world.api('GET', '/servers/1')).body
-    const changed = { root_directory: `${root_directory}/other` }
-    assert.equal((await world.api('PUT', '/servers/1', changed)).status, 200)
+    const other = { root_directory: `${root_directory}/other` }
+    assert.equal((await world.api('PUT', '/servers/1', other)).status, 200)
     await dialog.getByRole('button', { name: 'Approve' }).click()
-    await dialog.getByText(/What would ship has changed since you read it/).waitFor()
+    const changed = 'Something has changed since you looked. Look at what ships now, then decide again.'
+    await dialog.getByRole('alert').getByText(changed).waitFor()
+    assert.equal(await dialog.getByText('Read the gates').count(), 0)
     assert.equal(await reasonOf(id), 'WAITING_APPROVAL')
     await isAccessible(page, 'an approval of something else')
     await page.unroute('**/gates')
-    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await dialog.getByText('Since you looked, the servers have changed.').waitFor()
+    await looksRight(page, 'the dialog about something that has changed')
+    await dialog.getByRole('button', { name: 'Look again' }).click()
     await page.getByText('Approval: 0 of 1 approval').waitFor()
     await until('it can be approved again', 20_000, async () => {
       const { body } = await world.api('GET', `/actions/${id}/gates`)
@@ -174,7 +178,7 @@ describe('gates in the browser', () => {
     await dialog.getByLabel('Comment').fill('Read it all')
     const { root_directory } = (await world.api('GET', '/servers/1')).body
     await world.api('PUT', '/servers/1', { root_directory: `${root_directory}/moved` })
-    await dialog.getByRole('alert').getByText('What would ship has changed since you read it').waitFor()
+    await dialog.getByRole('alert').getByText('Since you looked, the servers have changed.').waitFor()
     await isDisabled(confirm)
     assert.equal(await dialog.getByLabel('Comment').inputValue(), 'Read it all')
     await isAccessible(page, 'a dialog about something that changed, at 390 px')
@@ -278,6 +282,15 @@ describe('gates in the browser', () => {
     await gates.getByText(/Let through by .*: Fixes the incident/).waitFor()
     assert.equal(await reasonOf(held), 'WAITING_FREEZE')
 
+    await goTo(page, '/app/environments/1')
+    const slots = page.getByRole('region', { name: 'Slots and queues' })
+    await slots.getByText('At a gate, in no queue: 1 is held by a freeze').waitFor()
+    await slots.getByRole('link', { name: '1 is held by a freeze' }).click()
+    await page.getByRole('link', { name: `#${held}`, exact: true }).waitFor()
+    assert.equal(await page.getByLabel('Gate').inputValue(), 'freeze')
+    assert.equal(await page.getByRole('link', { name: `#${urgent}`, exact: true }).count(), 0)
+    await looksRight(page, 'the list of runs at a gate')
+
     for (const path of ['/app/servers/1', `/app/pipelines/${world.pipelineId}`]) {
       await goTo(page, path)
       await banner.waitFor()
@@ -286,6 +299,28 @@ describe('gates in the browser', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'End freeze' }).click()
     await banner.waitFor({ state: 'detached' })
     await has(held, 'COMPLETED')
+    assert.deepEqual(errors, [])
+    await close()
+  })
+
+  it('with several organizations and none selected, the banner names the frozen one', async () => {
+    const created = await world.api('POST', '/organizations', { name: 'Globex' })
+    assert.equal(created.status, 201, JSON.stringify(created.body))
+    const { id } = created.body
+    const freeze = { name: 'Holidays', reason: 'Closed', starts_at: '2026-01-01T00:00:00Z' }
+    assert.equal((await world.api('POST', `/organizations/${id}/freezes`, freeze)).status, 201)
+    const { page, errors, close } = await openPage(world, '/app/overview')
+    const banner = page.getByRole('region', { name: 'Freezes' })
+    await banner.getByText('Holidays: nothing starts in Globex. Closed').waitFor()
+    await looksRight(page, 'the overview while one of several organizations is frozen')
+    await goTo(page, '/app/overview?organization=1')
+    await banner.waitFor({ state: 'detached' })
+    await goTo(page, `/app/overview?organization=${id}`)
+    await banner.getByText('Holidays: nothing starts in this organization. Closed').waitFor()
+    await banner.getByRole('button', { name: 'End freeze' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End freeze' }).click()
+    await banner.waitFor({ state: 'detached' })
+    assert.equal((await world.api('DELETE', `/organizations/${id}`)).status, 204)
     assert.deepEqual(errors, [])
     await close()
   })

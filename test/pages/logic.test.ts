@@ -78,6 +78,7 @@ describe('the list of actions', () => {
   const row = (id: number, more: Partial<Row> = {}): Row => ({
     id,
     pipelineId: 1,
+    gate: 'none',
     status: 'queued',
     reason: 'Queued',
     type: 'Deploy',

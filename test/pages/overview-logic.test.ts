@@ -14,7 +14,7 @@ import { toCommitLine } from '#web/pages/applications/commit-line.ts'
 import { groupByServer } from '#web/pages/applications/server-releases.ts'
 import { layOutChain } from '#web/pages/environments/chain.ts'
 import { toMatrix } from '#web/pages/environments/matrix.ts'
-import { toSlots } from '#web/pages/environments/slots.ts'
+import { gatesText, toSlots } from '#web/pages/environments/slots.ts'
 import { applyMoves, groupByEnvironment } from '#web/pages/overview/cards.ts'
 import { toStepDurations } from '#web/pages/pipelines/step-durations.ts'
 import { driftText, nothingLiveText, onServers } from '#web/resources/applications/live-text.ts'
@@ -272,6 +272,14 @@ describe('pictures', () => {
         ['b', [6], null, []],
       ],
     )
+  })
+
+  it('count the runs that are in no queue, because they wait at a gate', () => {
+    assert.deepEqual(gatesText({ checks: '0', approval: '0', freeze: '0' }), [])
+    assert.deepEqual(gatesText({ checks: '1', approval: '10000+', freeze: '0' }), [
+      { gate: 'checks', text: '1 waits for checks' },
+      { gate: 'approval', text: '10000+ wait for approval' },
+    ])
   })
 
   it('have a cell for each server and application, with drift', () => {

@@ -185,7 +185,7 @@ describe('applications at a glance', () => {
       const { body } = await world.api('GET', `/actions/${waiting}`)
       return body.status === 'completed'
     })
-    await page.getByText('Nothing runs or waits').waitFor()
+    await page.getByText('Nothing runs or waits for a slot').waitFor()
 
     const matrix = page.getByRole('table', { name: 'What is live where' })
     for (const { id, name } of (await world.api('GET', '/overview/applications')).body) {

@@ -1,7 +1,7 @@
 // The logic of starting and watching runs, without a browser.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isFiltered, matches, NO_FILTERS, readFilters, toQuery } from '#web/pages/actions/filters.ts'
+import { gateOf, isFiltered, matches, NO_FILTERS, readFilters, toQuery } from '#web/pages/actions/filters.ts'
 import { namesOf, withinScope } from '#web/pages/actions/named-filters.ts'
 import { busyOn } from '#web/resources/runs/blockers.ts'
 import { toReleases } from '#web/resources/runs/releases.ts'
@@ -158,6 +158,19 @@ describe('filters of the list of actions', () => {
     assert.equal(matches(filters, { ...action, pipelineId: 3 }), false)
     assert.equal(matches(filters, { ...action, resource: 'server:5' }), false)
     assert.equal(matches(filters, { ...action, userId: null }), false)
+  })
+
+  it('say at which gate runs wait, and follow them there and away', () => {
+    const atGate = readFilters(new URLSearchParams('gate=approval,freeze'))
+    assert.equal(toQuery(atGate, 0)['filter[gate]'], 'approval,freeze')
+    assert.equal(isFiltered(atGate), true)
+    const action = { status: 'waiting', environmentId: 1, pipelineId: 2 }
+    const gates = ['WAITING_APPROVAL', 'WAITING_FREEZE', 'WAITING_CHECKS', 'WAITING_WORKER'].map(gateOf)
+    assert.deepEqual(
+      gates.map((gate) => matches(atGate, { ...action, gate })),
+      [true, true, false, false],
+    )
+    assert.equal(readFilters(new URLSearchParams('gate=other')).gate, '')
   })
 
   it('are named, and searched within the selected scope', () => {

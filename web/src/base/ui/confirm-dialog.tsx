@@ -14,19 +14,21 @@ type QuestionProps = {
   dismiss?: string | undefined
   color?: string | undefined
   isDisabled?: boolean
+  /** `children` say what came of it. */
+  isExplained?: boolean
   close(): void
 }
 type QuestionDialogProps = QuestionProps & { isPending?: boolean; error?: Error | null; confirm(): void }
 
 /** Asks before something happens, and shows why it did not. */
 export function QuestionDialog(props: QuestionDialogProps) {
-  const { title, children, button, dismiss = 'Cancel', color, isPending, isDisabled, error, close } = props
+  const { title, children, button, dismiss = 'Cancel', color, isPending, isDisabled, isExplained, error, close } = props
   return (
     <Dialog close={close} title={title} centered>
       <Text component="div" size="sm" className="wrap">
         {children}
       </Text>
-      {error && <ErrorAlert error={error} />}
+      {error && !isExplained && <ErrorAlert error={error} />}
       <Group justify="flex-end" mt="lg">
         <Button variant="default" onClick={close}>
           {dismiss}

@@ -3,7 +3,7 @@
 import { Alert, Group, Stack, Text, Textarea } from '@mantine/core'
 import { Check, FastForward, X } from 'lucide-react'
 import { useState } from 'react'
-import { hasEnded } from '#client/index.ts'
+import { GantryError, hasEnded } from '#client/index.ts'
 import { queryKeys, useApi, useRefetch } from '#web/base/api/queries.ts'
 import type { Action, Gate } from '#web/base/api/types.ts'
 import { runScope } from '#web/base/session/permissions.ts'
@@ -16,10 +16,12 @@ import { Age } from '#web/base/ui/time.tsx'
 import { ChecksGate } from './checks-gate.tsx'
 import { WhatIsCovered } from './covered.tsx'
 import {
+  type ApprovalDetails,
   approvalDetails,
   approvalSummary,
   freezeDetails,
   isWorthShowing,
+  LOOK_AGAIN,
   overridesOf,
   whyNot,
   whyNotApprove,
@@ -57,8 +59,7 @@ function ApprovalGate({ gate, action }: GateProps) {
   // What is approved is what the page shows.
   const isShown = action.type !== 'deploy' || (changes !== undefined && !isPlaceholderData)
   const unseen = isError ? 'The changes could not be loaded.' : 'The changes are loading.'
-  const decide = (verb: Deciding['verb']) =>
-    details.subject !== null && setDeciding({ verb, subject: details.subject })
+  const decide = (verb: Deciding['verb']) => setDeciding({ verb, seen: details })
   return (
     <div>
       <Text fw={600} size="sm" role="status">
@@ -109,7 +110,8 @@ function ApprovalGate({ gate, action }: GateProps) {
         <DecisionDialog
           {...deciding}
           action={action}
-          tooLate={whyTooLate(gate, deciding.subject, action.status_reason_code)}
+          tooLate={whyTooLate(gate, deciding.seen, action.status_reason_code)}
+          isOpen={gate.state === 'closed'}
           close={() => setDeciding(undefined)}
         />
       )}
@@ -133,34 +135,47 @@ const TEXTS = {
   },
 }
 
-/** `subject` is what was shown when the dialog was opened: what changes meanwhile is not approved. */
-type Deciding = { verb: keyof typeof TEXTS; subject: string }
+/** `seen`: what was shown when the dialog was opened. What changes meanwhile is not approved. */
+type Deciding = { verb: keyof typeof TEXTS; seen: ApprovalDetails }
+const isOutdated = (error: unknown) => error instanceof GantryError && error.code === 'approval_outdated'
+
 type DecisionProps = Deciding & {
   action: Action
   /** Why nothing can be decided anymore. */
   tooLate: string | undefined
+  /** It waits for approval: of something else, if it is too late. */
+  isOpen: boolean
   close(): void
 }
 
-function DecisionDialog({ verb, action: { id }, subject, tooLate, close }: DecisionProps) {
+function DecisionDialog({ verb, action: { id }, seen, isOpen, close, ...props }: DecisionProps) {
   const api = useApi()
   const refetch = useRefetch()
   const [comment, setComment] = useState('')
+  const [wasOutdated, setOutdated] = useState(false)
   const { text, ...texts } = TEXTS[verb]
+  // The API may know before the page does.
+  const tooLate = props.tooLate ?? (wasOutdated ? LOOK_AGAIN : undefined)
   const refresh = () =>
     refetch(queryKeys.actionGates(id), queryKeys.action(id), queryKeys.overview(), queryKeys.waitingForYou)
   return (
     <ConfirmDialog
       {...texts}
+      dismiss={tooLate && isOpen ? 'Look again' : undefined}
       act={() =>
         api
           .post(`/actions/{id}/${verb}`, {
             params: { path: { id } },
-            body: { subject, ...(comment.trim() && { comment: comment.trim() }) },
+            body: { subject: seen.subject!, ...(comment.trim() && { comment: comment.trim() }) },
+          })
+          .catch((error) => {
+            if (isOutdated(error)) setOutdated(true)
+            throw error
           })
           .finally(() => void refresh())
       }
       isDisabled={tooLate !== undefined}
+      isExplained={tooLate !== undefined}
       close={close}
     >
       {tooLate ? (

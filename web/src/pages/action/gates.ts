@@ -33,6 +33,8 @@ export type Covered = {
 /** `details` of the gate, as the API describes them. */
 export type ApprovalDetails = {
   covers: Covered | null
+  /** By server. */
+  live: object | null
   subject: string | null
   is_preparing: boolean
   required: number
@@ -87,6 +89,9 @@ const EXPIRED = ['SKIPPED_EXPIRED', 'FAILED_EXPIRED']
 export function approvalSummary(gate: Gate, reason: string): string {
   const { required, decisions, is_preparing } = approvalDetails(gate)
   const given = decisions.filter(({ counts }) => counts).length
+  const lost = decisions.filter((one) => one.lapsed_at === null && !one.counts).length
+  if (gate.state === 'open' && given < required && lost > 0)
+    return 'Approved, but too few of these people still may: before it starts, it waits for approval again'
   if (gate.state === 'open') return 'Approved'
   if (gate.state === 'failed')
     return EXPIRED.includes(reason) ? 'Expired before it was approved' : 'Not approved'
@@ -102,12 +107,38 @@ const REASONS: Record<NonNullable<ApprovalDetails['why_not']>, string> = {
 }
 
 /** Why a decision about what was shown would come too late; undefined if it would not. */
-export function whyTooLate(gate: Gate, subject: string, reason: string): string | undefined {
+export function whyTooLate(gate: Gate, seen: ApprovalDetails, reason: string): string | undefined {
   if (gate.state === 'open') return 'This run was approved meanwhile.'
   if (EXPIRED.includes(reason)) return 'This run has expired: it was not approved in time.'
   if (gate.state !== 'closed') return 'This run no longer waits for approval.'
-  if (approvalDetails(gate).subject === subject) return undefined
-  return 'What would ship has changed since you read it. Close this dialog to see what ships now.'
+  const details = approvalDetails(gate)
+  if (details.subject === seen.subject) return undefined
+  if (details.subject === null) return CHANGED
+  return `Since you looked, ${whatChanged(seen, details)} changed. Look at what ships now, then decide again.`
+}
+
+/** Before it is known what. */
+const CHANGED = 'Something has changed since you looked. Gantry is finding out what would ship now…'
+export const LOOK_AGAIN = 'Something has changed since you looked. Look at what ships now, then decide again.'
+
+const PARTS: [keyof Covered, string][] = [
+  ['servers', 'the servers'],
+  ['steps', 'the steps'],
+  ['application', 'the settings of the application'],
+  ['variables', 'the variables'],
+  ['rollout', 'the rollout'],
+]
+
+/** `the servers and the steps have`. */
+function whatChanged(seen: ApprovalDetails, now: ApprovalDetails): string {
+  const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
+  const parts = PARTS.filter(([part]) => differ(seen.covers?.[part], now.covers?.[part])).map(
+    ([, name]) => name,
+  )
+  if (differ(seen.live, now.live)) parts.push('what is live on the servers')
+  if (parts.length === 0) return 'something that it covers, such as the value of a variable, has'
+  const listed = parts.join(', ').replace(/, ([^,]*)$/, ' and $1')
+  return `${listed} ${listed === 'the rollout' || listed.startsWith('what is') ? 'has' : 'have'}`
 }
 
 /** Of a decision that does not count: why. */

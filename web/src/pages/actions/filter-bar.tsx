@@ -26,6 +26,17 @@ const SELECTS = [
     ],
   },
   {
+    name: 'gate',
+    label: 'Gate',
+    options: [
+      { value: '', label: 'Any gate, or none' },
+      { value: 'checks,approval,freeze', label: 'At a gate' },
+      { value: 'checks', label: 'Waiting for checks' },
+      { value: 'approval', label: 'Waiting for approval' },
+      { value: 'freeze', label: 'Held by a freeze' },
+    ],
+  },
+  {
     name: 'type',
     label: 'Operation',
     options: [

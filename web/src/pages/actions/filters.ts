@@ -4,6 +4,8 @@ import { readScope, type Scope, scopeFilters } from '#web/shared/scope/scope.ts'
 export type Filters = {
   scope: Scope
   status: string
+  /** `checks`, `approval`, `freeze`, or several of them. */
+  gate: string
   type: string
   trigger: string
   /** One of `SINCE`. */
@@ -31,6 +33,7 @@ const SINCE: Record<string, number> = {
 /** Empty values, which clear every filter but the scope. */
 export const NO_FILTERS = {
   status: '',
+  gate: '',
   type: '',
   trigger: '',
   since: '',
@@ -54,6 +57,7 @@ export function readFilters(search: URLSearchParams): Filters {
   return {
     scope: readScope(search),
     status: text('status'),
+    gate: text('gate', /^(checks|approval|freeze)(,(checks|approval|freeze))*$/),
     type: text('type'),
     trigger: text('trigger'),
     since: Object.hasOwn(SINCE, text('since')) ? text('since') : '',
@@ -73,6 +77,7 @@ export function toQuery(filters: Filters, now: number) {
   return {
     ...scopeFilters(filters.scope),
     'filter[status]': filters.status || undefined,
+    'filter[gate]': filters.gate || undefined,
     'filter[type]': filters.type || undefined,
     'filter[trigger_type]': filters.trigger || undefined,
     'filter[created_after]': since === undefined ? undefined : new Date(now - since).toISOString(),
@@ -93,6 +98,8 @@ export function isFiltered(filters: Filters): boolean {
 /** What filters look at, as far as it is known. A new action is matched here, without reading the list again. */
 export type Filterable = {
   status: string
+  /** `none`: it waits at no gate. */
+  gate?: string
   pipelineId: number
   environmentId: number
   type?: string
@@ -108,6 +115,7 @@ export type Filterable = {
 export function matches({ scope, ...filters }: Filters, action: Filterable): boolean {
   return (
     matchesAny(filters.status, action.status) &&
+    matchesAny(filters.gate, action.gate) &&
     matchesAny(filters.type, action.type) &&
     matchesAny(filters.trigger, action.trigger) &&
     matchesAny(filters.pipeline, action.pipelineId) &&
@@ -123,4 +131,9 @@ export function matches({ scope, ...filters }: Filters, action: Filterable): boo
 /** A filter may be several values, separated by commas; an empty one matches everything. */
 export function matchesAny(filter: string | number = '', value: string | number | null | undefined): boolean {
   return filter === '' || value === undefined || String(filter).split(',').includes(String(value))
+}
+
+/** Of a reason, as `gate` of what is matched. */
+export function gateOf(reasonCode: string): string {
+  return /^WAITING_(CHECKS|APPROVAL|FREEZE)$/.exec(reasonCode)?.[1]?.toLowerCase() ?? 'none'
 }

@@ -4,7 +4,7 @@ import { hasEnded } from '#client/index.ts'
 import type { ActionListItem, ActionMove } from '#web/base/api/types.ts'
 import { capitalized } from '#web/base/ui/field-errors.ts'
 import { deployKind, triggerLabel } from '#web/base/ui/status.ts'
-import { type Filterable, type Filters, matches } from './filters.ts'
+import { type Filterable, type Filters, gateOf, matches } from './filters.ts'
 
 export type Row = ReturnType<typeof toRow>
 export type Rows = { rows: Row[]; total: string; hasNext: boolean }
@@ -16,6 +16,7 @@ export function toRow(action: ActionListItem) {
     pipelineId: action.pipeline_id!,
     status: action.status,
     reason: action.status_reason_human_readable,
+    gate: gateOf(action.status_reason_code),
     type: capitalized(deployKind(action) ?? action.type_human_readable),
     ...sourceOf(action),
     resource: action.resource.data?.name ?? `#${action.resource.id}`,
@@ -79,6 +80,7 @@ function applyEvent(row: Row, event: ActionMove): Row {
     ...row,
     status: event.status,
     reason: event.status_reason_human_readable,
+    gate: gateOf(event.status_reason_code),
     startedAt: row.startedAt ?? (event.status === 'in-progress' ? event.occurred_at : null),
     completedAt: hasEnded(event.status) ? event.occurred_at : row.completedAt,
   }

@@ -8,7 +8,7 @@ import { queryKeys } from '#web/base/api/queries.ts'
 import { useServices } from '#web/base/api/services.ts'
 import { throttle } from '#web/base/api/signals.ts'
 import type { ActionMove } from '#web/base/api/types.ts'
-import { type Filters, matches, matchesAny, toQuery } from './filters.ts'
+import { type Filters, gateOf, matches, matchesAny, toQuery } from './filters.ts'
 import { applyEvents, insert, type Row, type Rows, reuseRows, toRow, withoutCommit } from './rows.ts'
 
 const MAX_SINGLE_READS = 5
@@ -87,6 +87,7 @@ function createLiveList({ api, queries, queryKey, filters }: LiveListDeps) {
       const [row] = applyEvents([toRow(value)], reading.get(value.id) ?? []).rows
       const action = {
         status: row!.status,
+        gate: row!.gate,
         type: value.type,
         trigger: value.triggered_from.trigger_type,
         pipelineId: value.pipeline_id,
@@ -104,7 +105,7 @@ function createLiveList({ api, queries, queryKey, filters }: LiveListDeps) {
   }
 
   function staysListed(row: Row): boolean {
-    const stays = matchesAny(filters.status, row.status)
+    const stays = matchesAny(filters.status, row.status) && matchesAny(filters.gate, row.gate)
     if (!stays) refetchSoon()
     return stays
   }
@@ -113,9 +114,9 @@ function createLiveList({ api, queries, queryKey, filters }: LiveListDeps) {
   function couldMatch(events: ActionMove[]): boolean {
     const event = events.at(-1)!
     const isNew = events.some(({ previous_status }) => previous_status === null)
-    if (filters.status === '' && !isNew) return false
-    const { status, pipeline_id: pipelineId, environment_id: environmentId } = event
-    return matches(filters, { status, pipelineId, environmentId })
+    if (filters.status === '' && filters.gate === '' && !isNew) return false
+    const { status, status_reason_code, pipeline_id: pipelineId, environment_id: environmentId } = event
+    return matches(filters, { status, gate: gateOf(status_reason_code), pipelineId, environmentId })
   }
 
   return {

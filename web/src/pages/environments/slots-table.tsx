@@ -1,11 +1,13 @@
+import { Text } from '@mantine/core'
+import { Fragment } from 'react'
 import { Link } from 'wouter'
-import { queryKeys, useGet, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
+import { queryKeys, useGet, usePage, useRefetchOnActionEvents } from '#web/base/api/queries.ts'
 import type { Pipeline } from '#web/base/api/types.ts'
 import { Loaded } from '#web/base/ui/page.tsx'
 import { Dimmed, StatusBadge } from '#web/base/ui/parts.tsx'
 import { RowTable } from '#web/base/ui/table.tsx'
 import classes from './environment.module.css'
-import { type Slots, toSlots } from './slots.ts'
+import { gatesText, type Slots, toSlots } from './slots.ts'
 
 const REFETCH = { everyMs: 10_000, firstMs: 1_000 }
 const MAX_RUNS = 100
@@ -41,8 +43,9 @@ export function SlotsTable({ environmentId, pipelines }: SlotsTableProps) {
                   ['Slots', undefined, (slots) => <Boxes {...slots} />],
                   ['Queue', undefined, (slots) => <Queue {...slots} />],
                 ]}
-                empty={<Dimmed>Nothing runs or waits</Dimmed>}
+                empty={<Dimmed>Nothing runs or waits for a slot</Dimmed>}
               />
+              <AtGates environmentId={environmentId} />
               {queue.length === MAX_RUNS && <Dimmed mt="xs">Of the newest {MAX_RUNS} runs that wait</Dimmed>}
             </>
           )}
@@ -63,6 +66,37 @@ function useRuns(environmentId: number, statuses: string) {
       },
     },
   })
+}
+
+/** Runs at a gate are in no queue: how many there are, by gate, with the list of each. */
+function AtGates({ environmentId }: Pick<SlotsTableProps, 'environmentId'>) {
+  const counts = {
+    checks: useCountAt(environmentId, 'checks'),
+    approval: useCountAt(environmentId, 'approval'),
+    freeze: useCountAt(environmentId, 'freeze'),
+  }
+  const waiting = gatesText(counts)
+  if (waiting.length === 0) return null
+  return (
+    <Text size="sm" mt="xs">
+      At a gate, in no queue:{' '}
+      {waiting.map(({ gate, text }, index) => (
+        <Fragment key={gate}>
+          {index > 0 && ', '}
+          <Link href={`/actions?environment=${environmentId}&gate=${gate}`}>{text}</Link>
+        </Fragment>
+      ))}
+    </Text>
+  )
+}
+
+function useCountAt(environmentId: number, gate: 'checks' | 'approval' | 'freeze'): string {
+  const { data } = usePage(queryKeys.activeRuns(environmentId, 'gate', gate), '/actions', {
+    params: {
+      query: { 'filter[environment_id]': String(environmentId), 'filter[gate]': gate, per_page: 1 },
+    },
+  })
+  return data?.total ?? '0'
 }
 
 function Boxes({ running, free }: Pick<Slots, 'running' | 'free'>) {

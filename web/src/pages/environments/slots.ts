@@ -47,3 +47,19 @@ export function toSlots(pipelines: readonly Limited[], active: readonly Run[]): 
       (one, other) => other.waiting.length - one.waiting.length || one.pipeline.id - other.pipeline.id,
     )
 }
+
+type Counts = Record<'checks' | 'approval' | 'freeze', string>
+
+const AT: Record<keyof Counts, [one: string, many: string]> = {
+  checks: ['waits for checks', 'wait for checks'],
+  approval: ['waits for approval', 'wait for approval'],
+  freeze: ['is held by a freeze', 'are held by a freeze'],
+}
+
+/** `12 wait for approval`, in the order of the gates; totals of lists, such as `10000+`. */
+export function gatesText(counts: Counts): { gate: keyof Counts; text: string }[] {
+  return (Object.keys(AT) as (keyof Counts)[]).flatMap((gate) => {
+    const count = counts[gate]
+    return count === '0' ? [] : { gate, text: `${count} ${AT[gate][count === '1' ? 0 : 1]}` }
+  })
+}

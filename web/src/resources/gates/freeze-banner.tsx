@@ -4,6 +4,7 @@ import { GuardedButton } from '#web/base/ui/controls.tsx'
 import { formatDateTime } from '#web/base/ui/format.ts'
 import type { Scope } from '#web/shared/scope/scope.ts'
 import classes from './freeze-banner.module.css'
+import { usePlaceOf } from './freezes.ts'
 
 const EndFreezeDialog = lazy(() => import('./end-freeze-dialog.tsx'))
 
@@ -21,12 +22,12 @@ export default function FreezeBanner({ freezes, scope }: { freezes: Freeze[]; sc
 function FrozenBy({ freeze, scope }: { freeze: Freeze; scope: Scope }) {
   const [isEnding, setEnding] = useState(false)
   const { name, reason, environment_id, in_force_until, organization_id, weekly } = freeze
-  const place = environment_id === null ? 'this organization' : 'this environment'
+  const placeOf = usePlaceOf(scope)
   const until = in_force_until === null ? '' : ` until ${formatDateTime(in_force_until)}`
   return (
     <div className={classes.freeze}>
       <span className="wrap">
-        <strong>{name}</strong>: nothing starts in {place}
+        <strong>{name}</strong>: nothing starts in {placeOf(freeze)}
         {until}. {reason}
       </span>
       {weekly === null && (

@@ -1,5 +1,6 @@
 // What holds runs back, as several pages show it: freezes of the scope that a person looks at, and runs that wait for them.
-import { queryKeys, useAll, usePage } from '#web/base/api/queries.ts'
+import { useQueries } from '@tanstack/react-query'
+import { queryKeys, useAll, useApi, usePage } from '#web/base/api/queries.ts'
 import type { Freeze } from '#web/base/api/types.ts'
 import type { Scope } from '#web/shared/scope/scope.ts'
 import { useOrganizations } from '#web/shared/scope/tree.ts'
@@ -8,6 +9,8 @@ import { useOrganizations } from '#web/shared/scope/tree.ts'
 export const STOP_THE_LINE = 'Stop the line'
 
 const REFETCH_INTERVAL_MS = 15_000
+/** Each is read by itself. */
+const MAX_ORGANIZATIONS = 50
 
 /** Those in force now. */
 export function useFreezes(scope: Scope): Freeze[] {
@@ -20,27 +23,39 @@ export function useTheOrganization({ organization }: Scope): number | undefined 
   return organization ?? (data.length === 1 ? data[0]!.id : undefined)
 }
 
-/** Of the environment with its organization, or of the organization. */
-export function useEveryFreeze(scope: Scope): Freeze[] {
-  const { environment } = scope
-  const organization = useTheOrganization(scope)
-  const options = { refetchInterval: REFETCH_INTERVAL_MS }
+/** Of the environment with its organization, or of the organization; without one selected, of every organization. */
+export function useEveryFreeze({ environment, organization }: Scope): Freeze[] {
+  const api = useApi()
+  const { data: organizations = [] } = useOrganizations()
   const ofEnvironment = useAll(queryKeys.freezes('environment', environment), '/environments/{id}/freezes', {
     params: { path: { id: environment ?? 0 } },
     enabled: environment !== undefined,
-    ...options,
+    refetchInterval: REFETCH_INTERVAL_MS,
   })
-  const ofOrganization = useAll(
-    queryKeys.freezes('organization', organization),
-    '/organizations/{id}/freezes',
-    {
-      params: { path: { id: organization ?? 0 } },
-      enabled: environment === undefined && organization !== undefined,
-      ...options,
-    },
-  )
-  const { data = [] } = environment === undefined ? ofOrganization : ofEnvironment
-  return data
+  const shown = organization === undefined ? organizations.map(({ id }) => id) : [organization]
+  const ofOrganizations = useQueries({
+    queries: (environment === undefined ? shown.slice(0, MAX_ORGANIZATIONS) : []).map((id) => ({
+      queryKey: queryKeys.freezes('organization', id),
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        api.all('/organizations/{id}/freezes', { params: { path: { id } }, signal }),
+      refetchInterval: REFETCH_INTERVAL_MS,
+    })),
+    combine: joinFreezes,
+  })
+  return environment === undefined ? ofOrganizations : (ofEnvironment.data ?? [])
+}
+
+const joinFreezes = (queries: { data: Freeze[] | undefined }[]) => queries.flatMap(({ data = [] }) => data)
+
+/** Where a freeze holds, for people who may look at several organizations at the same time. */
+export function usePlaceOf({ organization }: Scope): (freeze: Freeze) => string {
+  const { data: organizations = [] } = useOrganizations()
+  return ({ environment_id, organization_id }) => {
+    if (environment_id !== null) return 'this environment'
+    const named = organizations.find(({ id }) => id === organization_id)
+    const isClear = organization !== undefined || organizations.length < 2
+    return isClear || !named ? 'this organization' : named.name
+  }
 }
 
 /** How many runs wait for the decision of this person: "3", or "100+". */
