@@ -96,6 +96,32 @@ suite('approvals', () => {
   })
 })
 
+suite('an approval of something that has changed since', () => {
+  const move = async (shop: { serverIds: number[] }, folder: string) => {
+    const path = `/servers/${shop.serverIds[0]}`
+    const { root_directory } = (await world.ask('GET', path)).body
+    const moved = await world.ask('PUT', path, { root_directory: `${root_directory}/${folder}` })
+    assert.equal(moved.status, 200, JSON.stringify(moved.body))
+  }
+
+  test('shows what ships now, says what has changed, and asks again', async (t) => {
+    const shop = await openShop(t, 'Moved')
+    await setApproval(shop.environmentId, { not_the_starter: false })
+    const id = await world.run(shop.pipelineId)
+    const terminal = await onTerminal(t, ['approve', `${id}`])
+    await terminal.sees(`Approve #${id}?`)
+    await move(shop, 'one')
+    terminal.press('left', 'enter')
+    await terminal.sees('Since you looked, the servers have changed. This ships now:')
+    const asked = () => terminal.history().split('This ships now:')[1]?.includes(`Approve #${id}?`)
+    await until('it asks again', 20_000, async () => asked() === true)
+    assert.equal((await world.ask('GET', `/actions/${id}`)).body.status_reason_code, 'WAITING_APPROVAL')
+    terminal.press('left', 'enter')
+    assert.equal(await terminal.ended, 0, terminal.history())
+    await world.completed(id)
+  })
+})
+
 suite('freezes', () => {
   test('hold what starts until they are ended', async (t) => {
     const { pipelineId, where } = await openShop(t, 'Frozen')

@@ -97,7 +97,10 @@ suite('the approval gate', () => {
     assert.equal(await stateOf(id), BUSY)
     const { state, details } = await approvalOf(id, admin)
     assert.deepEqual([state, details.is_preparing, details.why_not], ['open', false, null])
-    assert.equal(await reasonOf(approve(id, admin)), 'The action does not wait for approval.')
+    assert.equal(
+      await reasonOf(approve(id, admin)),
+      'The action does not wait for approval. GET /actions/{id}/gates says what it waits for.',
+    )
     assert.equal(await countAtGate(), counted - 1)
   })
 })

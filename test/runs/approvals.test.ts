@@ -175,7 +175,7 @@ suite('a run that needs approval', () => {
       where environment_id = ${at.environmentId} and expires_at is not null`.execute(db)
     const subject = await subjectOf(late, admin)
     const tooLate = api.request('POST', `/actions/${late}/approve`, { token: admin.token, body: { subject } })
-    assert.equal(await reasonOf(tooLate), 'The time to approve it is over.')
+    assert.equal(await reasonOf(tooLate), 'The time to approve it is over. Start the action again.')
     await expire()
     assert.equal(await stateOf(late), 'skipped/SKIPPED_EXPIRED')
     assert.equal(await stateOf(approved), QUEUED)

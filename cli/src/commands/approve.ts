@@ -1,11 +1,12 @@
 // Runs that wait for people: which ones, what they ship, and the decision.
-import type { components, Gantry } from '@gantry/client'
+import { type components, type Gantry, GantryError } from '@gantry/client'
 import { type ActionListItem, pathOf, sourceOf, stateOf } from '../actions.ts'
 import { confirm } from '../ask.ts'
 import type { Cli } from '../cli.ts'
 import { examples, type Register, run } from '../command.ts'
 import { Failure, usage } from '../ending.ts'
 import { EXIT } from '../exit-codes.ts'
+import { type Approval, type Covered, whatChanged } from '../runs/approval.ts'
 import { printChanges } from '../runs/changes.ts'
 import { ACTION, findActionId, readAction } from '../runs/find.ts'
 import { plain, type Screen } from '../screen.ts'
@@ -13,26 +14,6 @@ import { type Column, oneLine, printTable } from '../table.ts'
 import { ago } from '../times.ts'
 
 type ActionGates = components['schemas']['ActionGates']
-type Covered = {
-  servers: { name: string; host: string | null; port: number | null }[]
-  steps: { name: string; command: string | null }[]
-  application: { install_dependencies_command: string | null; build_command: string | null } | null
-  variables: string[]
-}
-type Approval = {
-  subject: string | null
-  covers: Covered | null
-  required: number
-  is_preparing: boolean
-  why_not: string | null
-  decisions: {
-    user: { name: string }
-    decision: string
-    comment: string | null
-    lapsed_at: string | null
-    counts: boolean
-  }[]
-}
 type Options = { comment?: string; yes?: true; json?: true }
 type Verb = 'approve' | 'reject'
 
@@ -91,24 +72,45 @@ async function decide(cli: Cli, verb: Verb, given: string, options: Options): Pr
     throw usage(`Without a terminal, \`gantry ${verb}\` does not ask.`, 'Add --yes to decide anyway.')
   const { gantry } = await cli.connect()
   const id = await findActionId(gantry, given)
+  const gates = await decideSeen(cli, gantry, { verb, id, options })
+  if (options.json) return screen.json(gates)
+  const after = approvalOf(gates)
+  const missing = after.required - countApprovals(after)
+  const left = verb === 'approve' && missing > 0 ? ` It needs ${people(missing)} more.` : ''
+  screen.print(`#${id} is ${DONE[verb]}.${left} ${stateOf(await readAction(gantry, id))}`)
+}
+
+type Decision = { verb: Verb; id: number; options: Options; before?: Approval }
+
+/** What was shown is what is decided: if it has changed since, people look again. */
+async function decideSeen(cli: Cli, gantry: Gantry, decision: Decision): Promise<ActionGates> {
+  const { screen } = cli
+  const { verb, id, options, before } = decision
   const approval = await readSubject(cli, gantry, id)
+  if (before)
+    (options.json ? screen.note : screen.print)(
+      `\nSince you looked, ${whatChanged(before, approval)} changed. This ships now:`,
+    )
   if (!options.json) await show(screen, gantry, id, approval)
   const reason = NOT_YOU[approval.why_not ?? '']
   if (reason) throw new Failure(reason, { exit: EXIT.notAllowed })
   const question = `${verb === 'approve' ? 'Approve' : 'Reject'} #${id}?`
   if (!options.yes && !(await confirm(question)))
     throw new Failure('Nothing was changed.', { exit: EXIT.ended })
-  // What was shown is what is decided: if it has changed since, the server refuses.
   const body = { subject: approval.subject!, ...(options.comment && { comment: options.comment }) }
   const params = { path: { id } }
-  const gates = await (verb === 'approve'
-    ? gantry.post('/actions/{id}/approve', { params, body })
-    : gantry.post('/actions/{id}/reject', { params, body }))
-  if (options.json) return screen.json(gates)
-  const after = approvalOf(gates)
-  const missing = after.required - countApprovals(after)
-  const left = verb === 'approve' && missing > 0 ? ` It needs ${people(missing)} more.` : ''
-  screen.print(`#${id} is ${DONE[verb]}.${left} ${stateOf(await readAction(gantry, id))}`)
+  try {
+    return await (verb === 'approve'
+      ? gantry.post('/actions/{id}/approve', { params, body })
+      : gantry.post('/actions/{id}/reject', { params, body }))
+  } catch (error) {
+    if (!(error instanceof GantryError && error.code === 'approval_outdated')) throw error
+    if (!options.yes) return decideSeen(cli, gantry, { ...decision, before: approval })
+    throw new Failure(`What #${id} ships has changed since this command read it. Nothing was decided.`, {
+      exit: EXIT.refused,
+      hint: `Look at what ships now with \`gantry ${verb} ${id}\`.`,
+    })
+  }
 }
 
 /** Nothing that a role or a token could change. */
@@ -153,8 +155,14 @@ async function show(screen: Screen, gantry: Gantry, id: number, approval: Approv
   screen.print(screen.style('bold', `#${id} ${pathOf(action)} ${sourceOf(action)}`.trim()))
   const by = action.triggered_from.name ?? action.triggered_from.trigger_type
   screen.print(plain(`Started by ${by}. Needs ${people(approval.required)} to approve it.`))
-  for (const { user, decision: made, comment, counts } of approval.decisions)
-    if (counts) screen.print(plain(`${user.name} ${made}${comment ? `: ${comment}` : ''}`))
+  for (const { user, decision: made, comment, lapsed_at, counts } of approval.decisions) {
+    const reason = lapsed_at
+      ? ', which lapsed: something changed'
+      : counts
+        ? ''
+        : ', who may no longer approve it'
+    screen.print(plain(`${user.name} ${made}${reason}${comment ? `: ${comment}` : ''}`))
+  }
   if (approval.covers) showCovered(screen, approval.covers)
   if (action.type !== 'deploy') return
   screen.print()

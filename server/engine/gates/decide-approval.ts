@@ -28,6 +28,7 @@ export type Approver = {
   scope: { organization_id: number; environment_id?: number | null }
 }
 
+const NOT_WAITING = 'The action does not wait for approval. GET /actions/{id}/gates says what it waits for.'
 const REJECTED: State = { status: 'failed', reason: 'FAILED_REJECTED' }
 
 type Outcome = { kind: 'decided' } | HttpProblem
@@ -76,13 +77,14 @@ async function checkDecision(
   const { trx } = pass
   if (isEnd(action.status)) return conflict('The action has already ended.')
   if (action.isSuperseded) return conflict('A newer run has superseded the action.')
-  if (!state || !waitsForApproval(action)) return conflict('The action does not wait for approval.')
+  if (!state || !waitsForApproval(action)) return conflict(NOT_WAITING)
   if (!state.demand) {
     await lookAgain(trx, [action.id])
     return PREPARING
   }
   if (state.subject === null || state.dueAt !== null || state.expiresAt === null) return PREPARING
-  if (Date.parse(state.expiresAt) <= Date.parse(pass.at)) return conflict('The time to approve it is over.')
+  if (Date.parse(state.expiresAt) <= Date.parse(pass.at))
+    return conflict('The time to approve it is over. Start the action again.')
   if (subject !== state.subject) return OUTDATED
   const waiting = action.targets.filter(({ startedAt, status }) => startedAt === null && !isEnd(status))
   const serverIds = waiting.map(({ serverId }) => serverId)
@@ -98,17 +100,17 @@ async function checkDecision(
 
 export const NOT_ELIGIBLE: Record<Exclude<Eligibility, 'eligible'>, string> = {
   no_permission: 'This requires the permission action:approve.',
-  not_listed: 'The environment lists other people or roles as approvers.',
+  not_listed: 'The environment lists other people or roles as approvers: one of them has to decide.',
   starter:
     'You started this run, or one that it repeats or follows, or you wrote a commit that it ships: another person has to approve it.',
 }
 
 const outdated = (reason: string): HttpProblem => ({ kind: 'conflict', code: 'approval_outdated', reason })
 const OUTDATED = outdated(
-  'What would ship has changed since you read it. Read the gates of the action again.',
+  'What would ship has changed since you read it. Read GET /actions/{id}/gates again, and send the new details.subject.',
 )
 const PREPARING = outdated(
-  'Gantry is finding out what would ship. Read the gates of the action again in a moment.',
+  'Gantry is finding out what would ship. Read GET /actions/{id}/gates until details.subject is not null, and send that.',
 )
 
 async function storeDecision(

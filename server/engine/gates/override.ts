@@ -16,6 +16,8 @@ import type { ReleaseDeps } from './release-loop.ts'
 import type { Override } from './schemas.ts'
 import { openChecks } from './settle-gate.ts'
 
+const WHAT_DOES = 'GET /actions/{id}/gates says what it waits for.'
+
 /** Who lets a run through, and where. */
 export type Overrider = {
   caller: Pick<Caller, 'id' | 'grants' | 'token'>
@@ -40,7 +42,7 @@ export function overrideGate(
     if (action.isSuperseded) return conflict('A newer run has superseded the action.')
     if (override.gate === 'checks') return overrideChecks(pass, action, override, by, enqueueTargets)
     const holding = freezesThatHold({ ...action, freezes: pass.freezes() })
-    if (holding.length === 0) return conflict('No freeze holds the action.')
+    if (holding.length === 0) return conflict(`No freeze holds the action. ${WHAT_DOES}`)
     const problem = checkOverride(by, holding)
     if (problem) return problem
     await storeOverride(trx, actionId, override, pass.freezes(), by)
@@ -61,7 +63,7 @@ async function overrideChecks(
   by: Overrider,
   enqueueTargets: EnqueueTargets,
 ): Promise<{ kind: 'overridden' } | HttpProblem> {
-  if (!action.needsChecks) return conflict('The action does not wait for checks.')
+  if (!action.needsChecks) return conflict(`The action does not wait for checks. ${WHAT_DOES}`)
   const problem = checkOverride(by, [])
   if (problem) return problem
   await storeOverride(pass.trx, action.id, override, [], by)
