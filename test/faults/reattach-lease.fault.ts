@@ -42,7 +42,7 @@ async function startRun(name: string, step: object = {}) {
     return status_reason_code
   }
   const times = async () => (await readFile(`${file}.ran`, 'utf8')).split('\n').length - 1
-  return { id, serverId, gate, written, printsOn, reason, times }
+  return { id, pipelineId, serverId, gate, written, printsOn, reason, times }
 }
 
 const isReconnecting = (run: { reason(): Promise<string> }) =>
@@ -84,13 +84,23 @@ test('a canceled one ends when its server is back, and one whose lease is over t
   assert.ok((await world.logOf(ended.id, 'print')).startsWith(await ended.written()))
 })
 
-test('a server that stays away ends its run 30 s after the lease, and its slot is free', async () => {
+test('a server that stays away ends its run 30 s after the lease, and until then its slot is taken', async () => {
   const run = await startRun('given-up')
+  const next = await world.run(run.pipelineId)
   await link.cut()
   const cutAt = performance.now()
   await world.endedWith('FAILED_UNREACHABLE', run.id)
   const seconds = (performance.now() - cutAt) / 1_000
   assert.ok(seconds > LEASE_SECONDS + 20 && seconds < LEASE_SECONDS + 45, `${seconds} s`)
+  // It cannot be connected to, either; it has tried when it had the slot.
+  await world.endedWith('FAILED_UNREACHABLE', next)
+  const [first, second] = await db
+    .selectFrom('targets')
+    .select(['started_at', 'completed_at'])
+    .where('action_id', 'in', [run.id, next])
+    .orderBy('action_id')
+    .execute()
+  assert.ok(second!.started_at! >= first!.completed_at!)
   await link.restore()
 })
 
