@@ -68,6 +68,28 @@ describe('detached steps', () => {
     assert.match(lines[7]!, /GANTRY_COMMAND HOME .*VALUE/)
   })
 
+  test('neither command nor environment are on the disk, and only the account can read what is', async () => {
+    const [secret, go] = [randomUUID(), join(home, randomUUID())]
+    const running = start(steps, `: command-${secret}; echo up; until [ -e ${go} ]; do sleep 0.02; done`, {
+      environment: { SECRET: secret },
+      onOutput: () => void writing.resolve(),
+    })
+    const writing = Promise.withResolvers<void>()
+    await writing.promise
+    const folders = foldersOf(home).map((name) => join(home, '.gantry', name))
+    for (const folder of folders) {
+      assert.equal(statSync(folder).mode & 0o777, 0o700)
+      for (const name of readdirSync(folder)) {
+        assert.equal(statSync(join(folder, name)).mode & 0o777, 0o600, name)
+        assert.ok(!readFileSync(join(folder, name)).includes(secret), name)
+      }
+    }
+    await writeFile(go, '')
+    const { path, end } = await running
+    assert.deepEqual([end, folders.includes(path)], [{ kind: 'exited', code: 0 }, true])
+    assert.deepEqual(readdirSync(path).toSorted(), ['exit', 'lease', 'out.0', 'position', 'supervisor'])
+  })
+
   test('of two simultaneous starts of a token one runs the step', async (t) => {
     const other = await opened(t, sshd)
     const token = newStepToken()
@@ -145,6 +167,7 @@ describe('detached steps', () => {
     const slowly = () => new Promise<void>((resolve) => setImmediate(resolve))
     const { end, bytes } = await start(steps, 'yes 0123456789abcde | head -c 300000000; echo over', {
       onOutput: slowly,
+      timeoutMs: 300_000,
     })
     assert.deepEqual(end, { kind: 'exited', code: 0 })
     assert.ok(bytes.length >= 10 * MIB, `${bytes.length} bytes`)
@@ -246,6 +269,21 @@ describe('detached steps', () => {
       kind: 'supervisor-lost',
       why: 'killed',
     })
+  })
+
+  test('a step whose output is no longer kept, because that process was killed, counts as lost', async () => {
+    const [token, go, printed] = [newStepToken(), join(home, randomUUID()), Promise.withResolvers<void>()]
+    const running = start(steps, `echo up; until [ -e ${go} ]; do sleep 0.02; done; echo over; true`, {
+      token,
+      onOutput: () => printed.resolve(),
+    })
+    await printed.promise
+    const [runner] = childrenOf(watcherOf(steps.statePath(token))!)
+    const isStep = (pid: number) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('step $$')
+    process.kill(childrenOf(runner!).find((pid) => !isStep(pid))!, 'SIGKILL')
+    await writeFile(go, '')
+    const { end, output } = await running
+    assert.deepEqual([end, output], [{ kind: 'supervisor-lost', why: 'killed' }, 'up\n'])
   })
 
   test('a step of an earlier boot is lost, and so is one whose watcher has the number of another process', async () => {
@@ -448,6 +486,9 @@ function watcherOf(path: string): number | undefined {
     return undefined
   }
 }
+
+const childrenOf = (pid: number) =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 
 function hasEnded(path: string): boolean {
   const file = join(path, 'exit')

@@ -25,7 +25,7 @@ keep_output() {
       report_full "${BASH_REMATCH[1]:-cannot be written to}"
       return
     fi
-    if ((records == 0)); then break; fi
+    if ((records == 0)); then say kept >&9; return; fi
     if ((total - from >= 1048576)); then open_segment || return; fi
     drop_segments
     # Of many small pieces, what comes within a moment.

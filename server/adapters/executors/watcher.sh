@@ -6,7 +6,7 @@
 STEP='echo "step $$" >&9; exec 9>&-; read -r __n; if ((BASH_VERSINFO[0] > 4)); then read -r -N "$__n" __t; fi; read -r __u || exit; eval "$__t$__u"'
 
 watch() {
-  local name=$1 lease=$2 timeout=$3 grace=$4 path=$state/$1 reason='' code='' pid='' noise='' report='' word rest fd status
+  local name=$1 lease=$2 timeout=$3 grace=$4 path=$state/$1 reason='' code='' pid='' noise='' kept='' report='' word rest fd status
   trap : HUP INT TERM PIPE
   set -m
   exec </dev/null >/dev/null
@@ -38,6 +38,7 @@ watch() {
       case $word in
         step) pid=$rest ;;
         full) stop "disk-full $rest" "$grace" ;;
+        kept) kept=yes ;;
         exit)
           code=$rest
           if [[ ! $reason ]]; then break; fi ;;
@@ -62,14 +63,17 @@ watch() {
       case $word in
         exit) code=$rest ;;
         full) reason=${reason:-disk-full $rest} ;;
+        kept) kept=yes ;;
         *) noise=yes ;;
       esac
     done
     if ((status == 2)); then break; fi
     kill -s TERM -- "-$keeper"
+    kept=yes
   done
   if [[ ! $reason ]]; then
-    if [[ ! $code ]]; then reason='supervisor-lost killed'
+    # Without what keeps its output, the step could not write, and what it wrote before may be missing.
+    if [[ ! $code || ! $kept ]]; then reason='supervisor-lost killed'
     elif [[ $noise ]] && ((code > 128)); then reason="signalled SIG$(kill -l $((code - 128)))"
     else reason="exited $code"; fi
   fi
