@@ -284,7 +284,7 @@ describe('gates in the browser', () => {
 
     await goTo(page, '/app/environments/1')
     const slots = page.getByRole('region', { name: 'Slots and queues' })
-    await slots.getByText('At a gate, in no queue: 1 is held by a freeze').waitFor()
+    await slots.getByText(/^At a gate, in no queue: /).waitFor()
     await slots.getByRole('link', { name: '1 is held by a freeze' }).click()
     await page.getByRole('link', { name: `#${held}`, exact: true }).waitFor()
     assert.equal(await page.getByLabel('Gate').inputValue(), 'freeze')

@@ -20,10 +20,12 @@ function addBuild(host: Github, sha: string, state: string, link: string | null 
   const suiteOf = host.checks.addSuite({ repository, sha, ...reported(state) })
   return { suite: suiteOf, run: host.checks.addRun(suiteOf, 'build', state, link) }
 }
+
 const end = (one: { suite: GithubSuite; run: object }, state: string) => {
   Object.assign(one.suite, reported(state))
   Object.assign(one.run, reported(state))
 }
+
 /** Nothing of one test waits in the next. In each suite, because files share a process. */
 const stopWaiting = () =>
   afterEach(async () => {
@@ -38,7 +40,9 @@ async function settle() {
   await later(31)
   await look()
 }
+
 const messageOf = async (at: TestTree, id: number) => (await gateOf(at, id)).details.message
+
 const deploy = (sha: string) => ({ source_type: 'commit', source_ref: sha })
 
 suite('a run waits for the checks of its commit', () => {
@@ -165,147 +169,6 @@ suite('a run waits for the checks of its commit', () => {
   })
 })
 
-suite('the host is asked', () => {
-  stopWaiting()
-
-  const questions = (host: Github, sha: string) =>
-    host.requests.filter(({ call, path }) => call === 'list check runs' && path.includes(sha)).length
-
-  test('once for many runs, at most every 15 seconds', async () => {
-    const { at, host, tip } = await openTree()
-    const build = addBuild(host, tip, 'in_progress')
-    const ids = [await start(at), await start(at), await start(at)]
-    for (let times = 0; times < 5; times++) await look()
-    assert.equal(questions(host, tip), 1)
-    await later(5)
-    await look()
-    assert.equal(questions(host, tip), 1)
-    await later(11)
-    await look()
-    assert.equal(questions(host, tip), 2)
-    end(build, 'success')
-    await settle()
-    for (const id of ids) assert.equal(await stateOf(id), QUEUED)
-    const before = questions(host, tip)
-    await later(600)
-    await look()
-    assert.equal(questions(host, tip), before, 'no one waits any more')
-  })
-
-  test('not while it limits requests, and its gate says so', async () => {
-    const { at, host, tip } = await openTree()
-    addBuild(host, tip, 'in_progress')
-    host.limitTo(1, 60_000)
-    const id = await start(at)
-    assert.match(await messageOf(at, id), /^GitHub limits requests: it is asked again in \d+ s\.$/)
-    const before = host.requests.length
-    for (let times = 0; times < 4; times++) {
-      await later(16)
-      await look()
-    }
-    assert.equal(host.requests.length, before)
-    assert.equal(await stateOf(id), ASKING)
-    assert.ok(!host.requests.some(({ limited }) => limited), 'it said so before')
-    await sql`delete from rate_budgets`.execute(db)
-  })
-
-  test('again after it did not answer, and the run keeps waiting', async () => {
-    const { at, host, tip } = await openTree()
-    const build = addBuild(host, tip, 'success')
-    host.fail(failingAt('list check runs', BAD_GATEWAY))
-    const id = await start(at)
-    assert.equal(await messageOf(at, id), 'GitHub answered with 502.')
-    assert.equal(await stateOf(id), ASKING)
-    await later(31)
-    await look()
-    await settle()
-    assert.equal(await stateOf(id), QUEUED)
-    assert.ok(build)
-  })
-
-  test('and may say anything: nonsense, a huge page, not found, a token that has expired', async () => {
-    const { at, host, tip } = await openTree()
-    addBuild(host, tip, 'success')
-    const id = await start(at)
-    const answers: [object | string, number, RegExp][] = [
-      [{ check_suites: 'many' }, 200, /^GitHub sent something other than a list of checks\.$/],
-      ['<html>', 200, /^GitHub sent something other than JSON\.$/],
-      ['x'.repeat(9 * 1024 * 1024), 200, /bytes/],
-      [
-        { message: 'Not Found' },
-        404,
-        /^GitHub does not find the commit .* or does not allow the token to read its checks \(Not Found\)\./,
-      ],
-      [{ message: 'Bad credentials' }, 401, /^GitHub does not accept the token .* It may have expired\.$/],
-      [{ message: 'Moved' }, 301, /renamed or transferred/],
-      [{ message: 'No commit found for SHA' }, 422, /^GitHub rejected the question for checks with 422/],
-    ]
-    for (const [body, status, message] of answers) {
-      host.fail(failingAt('list check suites', { answer: { status, body } }))
-      await later(150)
-      await look()
-      assert.match(await messageOf(at, id), message)
-      assert.equal(await stateOf(id), ASKING)
-    }
-  })
-
-  test('page by page: the last of 3,000 checks counts, and more are a problem', async () => {
-    const { at, host, tip } = await openTree()
-    const many = host.checks.addSuite({ repository, sha: tip, ...reported('success') })
-    for (let count = 0; count < 2_999; count++) host.checks.addRun(many, `job ${count}`, 'success')
-    const last = host.checks.addRun(many, 'job last', 'queued')
-    const id = await start(at)
-    const { details } = await gateOf(at, id)
-    assert.deepEqual([details.message, details.total], ['Waiting for job last (queued).', 3_000])
-    assert.equal(details.checks.length, 200)
-    Object.assign(last, reported('success'))
-    for (let count = 0; count < 200; count++) host.checks.addRun(many, `more ${count}`, 'success')
-    await later(16)
-    await look()
-    assert.equal(await messageOf(at, id), 'GitHub lists more than 3000 checks for the commit.')
-  })
-
-  test('for workflow runs and statuses when the token cannot read check runs, and the gate says what it does not see', async () => {
-    const { at, host, tip } = await openTree()
-    host.permit('token-of-the-host', 'fine-grained')
-    const build = addBuild(host, tip, 'in_progress')
-    host.set({ repository, sha: tip, state: 'success', context: 'ci/lint' })
-    const id = await start(at)
-    const { details } = await gateOf(at, id)
-    assert.equal(details.message, 'Waiting for CI (in_progress).')
-    assert.match(details.notice, /checks of other apps are invisible/)
-    assert.deepEqual(
-      details.checks.map(({ name }: { name: string }) => name),
-      ['CI', 'ci/lint'],
-    )
-    end(build, 'success')
-    await settle()
-    assert.equal(await stateOf(id), QUEUED)
-  })
-
-  test('at GitLab and Gitea for statuses', async () => {
-    const gitlab = await openTree('gitlab')
-    const set = (name: string, status: string, more: object = {}) =>
-      gitlab.host.set({ project: repository, sha: gitlab.tip, name, status, ...more } as never)
-    set('build', 'success')
-    set('optional', 'failed', { allow_failure: true })
-    set('deploy', 'manual')
-    const atGitlab = await start(gitlab.at)
-    assert.equal(await messageOf(gitlab.at, atGitlab), 'Waiting for deploy (manual).')
-    set('deploy', 'success')
-    const gitea = await openTree('gitea')
-    const status = (context: string, state: string) =>
-      gitea.host.set({ repository, sha: gitea.tip, context, status: state } as never)
-    status('ci/build', 'failure')
-    status('ci/build', 'pending')
-    const atGitea = await start(gitea.at)
-    assert.equal(await messageOf(gitea.at, atGitea), 'Waiting for ci/build (pending).')
-    status('ci/build', 'success')
-    await settle()
-    assert.deepEqual([await stateOf(atGitlab), await stateOf(atGitea)], [QUEUED, QUEUED])
-  })
-})
-
 suite('a slot that comes later', () => {
   stopWaiting()
 
@@ -361,84 +224,6 @@ suite('a slot that comes later', () => {
     await later(31)
     await look()
     assert.equal(await stateOf(id), QUEUED)
-  })
-})
-
-suite('a setting', () => {
-  stopWaiting()
-
-  test('that is tightened applies to runs that wait, or have passed; one that is loosened does not', async () => {
-    const { at, host, tip } = await openTree('github', { names: ['build'] })
-    await sql`update pipelines set max_parallel_actions = 1 where id = ${at.pipelineId}`.execute(db)
-    addBuild(host, tip, 'success')
-    const [running, behind] = [await start(at), await start(at)]
-    await settle()
-    assert.deepEqual(
-      [await stateOf(running), await stateOf(behind)],
-      [QUEUED, 'waiting/WAITING_CONCURRENCY_PIPELINE'],
-    )
-    assert.equal((await waitFor(at, { names: ['build', 'e2e'] })).status, 200)
-    assert.equal((await cancel(running, { at })).status, 202)
-    assert.equal(await stateOf(behind), ASKING)
-    await later(16)
-    await look()
-    assert.deepEqual((await gateOf(at, behind)).details.missing, ['e2e'])
-    assert.equal((await waitFor(at, null)).status, 200)
-    const later1 = await start(at)
-    assert.equal(await stateOf(later1), QUEUED, 'created later')
-    await later(200)
-    await look()
-    assert.equal(await stateOf(behind), ASKING)
-  })
-
-  test('is loosened only with environment:edit, and the audit log has it', async () => {
-    const { at } = await openTree('github', { names: ['build'] })
-    const role = await api.request('POST', `/organizations/${at.organizationId}/roles`, {
-      token: at.owner.token,
-      body: {
-        name: 'Pipelines',
-        permissions: ['pipeline:view', 'pipeline:edit', 'application:view', 'environment:view'],
-      },
-    })
-    assert.equal(role.status, 201, role.text)
-    const person = await createMember(db, at, 'viewer')
-    await db
-      .insertInto('grants')
-      .values({ user_id: person.id, role_id: role.body.id, organization_id: at.organizationId })
-      .execute()
-    const by = { token: person.token }
-    assert.equal((await waitFor(at, { names: ['build', 'e2e'] }, by)).status, 200)
-    for (const looser of [null, { names: ['e2e'] }, { names: ['build', 'e2e'], settle_seconds: 0 }])
-      assert.equal((await waitFor(at, looser, by)).status, 403)
-    assert.equal((await waitFor(at, null)).status, 200)
-    const { rows } = await sql<{ before: { wait_for_checks: object }; after: { wait_for_checks: null } }>`
-      select before, after from audit_entries where subject_type = 'pipeline' and subject_id = ${String(at.pipelineId)}
-      order by id desc limit 1`.execute(db)
-    assert.deepEqual(
-      [rows[0]!.after.wait_for_checks, 'names' in rows[0]!.before.wait_for_checks],
-      [null, true],
-    )
-  })
-
-  test('is rejected without a credential of a host, for other operations, and with patterns that are none', async () => {
-    const { at } = await openTree('github', null)
-    const errorsOf = async (terms: object, pipelineId = at.pipelineId) => {
-      const { status, body } = await waitFor({ ...at, pipelineId }, terms)
-      assert.equal(status, 422)
-      return body.errors
-    }
-    assert.deepEqual(Object.keys(await errorsOf({ names: ['ok', '{a'] })), ['wait_for_checks.names.1'])
-    assert.deepEqual(Object.keys(await errorsOf({ timeout_minutes: 0 })), ['wait_for_checks.timeout_minutes'])
-    assert.match(
-      (await errorsOf({}, at.serverPipelineId)).wait_for_checks[0],
-      /only for pipelines that deploy/,
-    )
-    await db
-      .updateTable('applications')
-      .set({ credential_id: null })
-      .where('id', '=', at.applicationId)
-      .execute()
-    assert.match((await errorsOf({})).wait_for_checks[0], /must be a token of GitHub, GitLab or Gitea/)
   })
 })
 
@@ -548,55 +333,5 @@ suite('a run at the gate', () => {
       through.body.gates.map(({ gate, state }: Record<string, string>) => [gate, state]),
       [['checks', 'overridden']],
     )
-  })
-})
-
-suite('a call of the host about checks', () => {
-  stopWaiting()
-
-  const TOLD = { requires_secret: true, secret_header_name: 'X-Hub-Signature-256' }
-
-  test('makes waiting runs of that commit look again, starts nothing, and little of it is stored', async () => {
-    const { at, host, tip } = await openTree('github', null)
-    const hook = await world.makeHook({ ...TOLD, connect: true }, at)
-    assert.equal((await waitFor(at, {})).status, 200)
-    const { rows: connections } = await sql<{ events: string[]; task: string }>`
-      select events, task from hook_connections where hook_id = ${hook.id}`.execute(db)
-    assert.deepEqual(connections, [{ events: ['check_suite', 'push', 'status'], task: 'connect' }])
-    const build = addBuild(host, tip, 'in_progress')
-    const id = await start(at)
-    const due = async () => {
-      const { rows } = await sql<{ isDue: boolean }>`
-        select c.due_at <= clock_timestamp() as "isDue" from commit_checks c
-        join check_requests r on r.commit_checks_id = c.id where r.action_id = ${id}`.execute(db)
-      return rows[0]!.isDue
-    }
-    const call = (sha: string, full_name = repository, delivery = 'one') =>
-      world.call(
-        hook,
-        { repository: { full_name }, check_suite: { head_sha: sha } },
-        { headers: { 'x-github-event': 'check_suite', 'x-github-delivery': delivery } },
-      )
-    assert.equal((await call('b'.repeat(40))).status, 200)
-    assert.equal((await call(tip, 'acme/other')).status, 200)
-    assert.equal(await due(), false, 'of another commit, of another repository')
-    end(build, 'success')
-    const asked = host.requests.length
-    for (let calls = 0; calls < 25; calls++) {
-      const { status, body } = await call(tip, repository, calls < 2 ? 'same' : `call ${calls}`)
-      assert.deepEqual([status, body.action_id], [200, null])
-    }
-    assert.equal(await due(), true)
-    await look()
-    assert.equal(host.requests.length, asked, 'no sooner than 15 seconds after the last question')
-    await later(16)
-    await look()
-    await later(31)
-    await look()
-    assert.equal(await stateOf(id), QUEUED)
-    const { rows } = await sql<{ outcome: string; bodies: number; calls: number }>`
-      select outcome, count(request_body)::int as bodies, count(*)::int as calls from hook_requests
-      where hook_id = ${hook.id} group by outcome`.execute(db)
-    assert.deepEqual(rows, [{ outcome: 'checks', bodies: 0, calls: 20 }])
   })
 })

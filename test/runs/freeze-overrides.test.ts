@@ -271,8 +271,14 @@ suite('an override', () => {
   test('of a run that nothing holds, that has started or has ended is a conflict', async () => {
     const at = await createTestTree(db)
     const id = await start(at)
-    assert.equal(await reasonOf(override(at, id)), 'No freeze holds the action. GET /actions/{id}/gates says what it waits for.')
-    assert.match(await reasonOf(override(at, id, { gate: 'checks' })), /^The action does not wait for checks\./)
+    assert.equal(
+      await reasonOf(override(at, id)),
+      'No freeze holds the action. GET /actions/{id}/gates says what it waits for.',
+    )
+    assert.match(
+      await reasonOf(override(at, id, { gate: 'checks' })),
+      /^The action does not wait for checks\./,
+    )
     await cancelAction({ db, enqueueTargets }, id, at.owner)
     assert.equal(await reasonOf(override(at, id)), 'The action has already ended.')
   })
