@@ -1,4 +1,5 @@
 // One environment that is never idle: calls start runs all the time, on any number of workers at the same time.
+import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -127,4 +128,14 @@ export function untilEnded(db: Database, withinMs: number): Promise<boolean> {
       select from actions where status in ('pending', 'waiting', 'queued', 'in-progress') limit 1`.execute(db)
     return rows.length === 0
   })
+}
+
+/** One run for each call, all of them completed. */
+export async function assertCompleted(db: Database, ids: readonly number[]): Promise<void> {
+  const actions = await db.selectFrom('actions').select(['id', 'status', 'status_reason_code']).execute()
+  assert.equal(actions.length, ids.length, 'one run for each call')
+  assert.deepEqual(
+    actions.filter(({ status }) => status !== 'completed'),
+    [],
+  )
 }

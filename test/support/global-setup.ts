@@ -18,7 +18,7 @@ export async function globalSetup(): Promise<void> {
   server = await startEmbeddedPostgres({
     home,
     packageFolder: await olderPostgres(process.env.GANTRY_TEST_POSTGRES_VERSION),
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '600' },
   })
   publishTestServer(server.connection)
   await administer(`create database ${TEMPLATE_DATABASE}`)
