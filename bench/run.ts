@@ -16,7 +16,7 @@ import { read } from './read.ts'
 import { run } from './run-action.ts'
 import { runSsh } from './run-ssh.ts'
 import { start } from './start.ts'
-import { openWorkbench, type Workbench } from './workbench.ts'
+import { type BenchPostgres, openPostgres, openWorkbench, type Workbench } from './workbench.ts'
 
 // npm run bench -- [names…] [--smoke] [--gated] [--results <file>] [--profile <folder>]
 // Figures go to standard output, one line each; everything else goes to standard error.
@@ -49,8 +49,8 @@ const BENCHES: Record<string, Bench> = {
 const GATED = ['backlog', 'ingest', 'ingest-all']
 const AT_GATE: Record<Size, number> = { full: 50_000, smoke: 20 }
 
-/** Their services keep their connections until all of them have ended. */
-const SMOKED_TOGETHER = 3
+/** Nobody keeps what smoke runs store. */
+const UNSAFE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -71,18 +71,21 @@ async function main(): Promise<number> {
   const size: Size = values.smoke ? 'smoke' : 'full'
   const atGate = isGated ? AT_GATE[size] : 0
   const figures: Figure[] = []
-  for (const together of groupsOf(names, size === 'smoke' ? SMOKED_TOGETHER : 1)) {
-    await onWorkbench({ profileTo, atGate }, async (workbench) => {
-      for (const name of together) {
-        const began = performance.now()
+  const postgres = size === 'smoke' ? openPostgres(UNSAFE) : undefined
+  try {
+    for (const name of names) {
+      const began = performance.now()
+      await onWorkbench({ profileTo, atGate, postgres }, async (workbench) => {
         for (const measured of await BENCHES[name]!(workbench, size)) {
           const figure = isGated ? { ...measured, name: `${measured.name}-gated` } : measured
           console.log(figureLine(figure))
           figures.push(figure)
         }
-        console.error(`${name} took ${Math.round((performance.now() - began) / 1_000)} s`)
-      }
-    })
+      })
+      console.error(`${name} took ${Math.round((performance.now() - began) / 1_000)} s`)
+    }
+  } finally {
+    await postgres?.close()
   }
   const results = values.results ?? new URL('results.json', import.meta.url)
   await writeFile(results, `${JSON.stringify({ at: new Date().toISOString(), size, figures }, null, 2)}\n`)
@@ -92,22 +95,17 @@ async function main(): Promise<number> {
   return missed.length > 0 ? 1 : 0
 }
 
-function groupsOf<Item>(items: readonly Item[], size: number): Item[][] {
-  return [...Map.groupBy(items.entries(), ([index]) => Math.floor(index / size)).values()].map((group) =>
-    group.map(([, item]) => item),
-  )
-}
-
 /**
  * Each bench gets its own workbench, so that it is not slowed down by what another one left behind. Smoke runs, whose
- * figures mean nothing, share one, as far as its connections suffice.
+ * figures mean nothing, share a PostgreSQL.
  */
 async function onWorkbench(
-  options: { profileTo: string | undefined; atGate: number },
+  options: { profileTo: string | undefined; atGate: number; postgres: BenchPostgres | undefined },
   work: (workbench: Workbench) => Promise<void>,
 ): Promise<void> {
   const workbench = openWorkbench(options)
-  const interrupt = () => workbench.close().finally(() => process.exit(130))
+  const close = () => workbench.close().finally(() => options.postgres?.close())
+  const interrupt = () => close().finally(() => process.exit(130))
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt)
   try {
     await work(workbench)

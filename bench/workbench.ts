@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { type ConnectionSettings, type OpenDatabase, openDatabase } from '#platform/database/connect.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
+import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { migrate } from '#platform/database/migrate.ts'
 import { installQueue } from '#platform/queue/open-queue.ts'
 import { type Child, startChild } from './child.ts'
@@ -20,10 +20,18 @@ export type BenchServer = {
   memoryMib(): Promise<number>
 }
 
-/** What benches run on: temporary folders, a PostgreSQL with Gantry's settings, servers. Closed together. */
+const TEMPLATE = 'bench_template'
+
+/** A PostgreSQL with Gantry's settings, started when the first database is wanted, with a migrated one to copy. */
+export type BenchPostgres = {
+  createDatabase(name: string): Promise<ConnectionSettings>
+  close(): Promise<void>
+}
+
+/** What benches run on: temporary folders, a PostgreSQL, servers. Closed together, except a PostgreSQL that it was given. */
 export type Workbench = {
   makeFolder(): Promise<string>
-  /** A new, migrated database on the one PostgreSQL of this run. */
+  /** A new, migrated database on its PostgreSQL. */
   createDatabase(name: string): Promise<OpenDatabase>
   startServer(settings: ConnectionSettings): Promise<BenchServer>
   defer(clear: () => Promise<void>): void
@@ -34,33 +42,58 @@ export type Workbench = {
   close(): Promise<void>
 }
 
-export function openWorkbench(options: { profileTo?: string; atGate?: number } = {}): Workbench {
+/** `settings`: further ones. */
+export function openPostgres(settings: Record<string, string> = {}): BenchPostgres {
   const resources = new AsyncDisposableStack()
-  let postgres: Promise<EmbeddedPostgres> | undefined
+  let started: Promise<ConnectionSettings> | undefined
   let databases = 0
+
+  async function start(): Promise<ConnectionSettings> {
+    const home = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
+    resources.defer(() => rm(home, { recursive: true, force: true }))
+    const server = await startEmbeddedPostgres({ home, settings })
+    resources.defer(() => server.stop())
+    const { connection } = server
+    await runStatement(connection, `create database ${TEMPLATE}`)
+    const template = openDatabase({ ...connection, database: TEMPLATE }, { max: 2, onIdleError: () => {} })
+    await migrate(template.db)
+    await installQueue(template.settings)
+    await template.close()
+    await runStatement(connection, `alter database ${TEMPLATE} allow_connections false`)
+    return connection
+  }
+
+  return {
+    async createDatabase(name) {
+      started ??= start()
+      const connection = await started
+      const database = `${name}_${++databases}`
+      await runStatement(connection, `create database ${database} template ${TEMPLATE}`)
+      return { ...connection, database }
+    },
+    close: () => resources.disposeAsync(),
+  }
+}
+
+export function openWorkbench(
+  options: { profileTo?: string | undefined; atGate?: number; postgres?: BenchPostgres | undefined } = {},
+): Workbench {
+  const resources = new AsyncDisposableStack()
+  const postgres = options.postgres ?? openPostgres()
+  if (!options.postgres) resources.defer(() => postgres.close())
 
   async function makeFolder(): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'gantry-bench-'))
     resources.defer(() => rm(folder, { recursive: true, force: true }))
     return folder
   }
-  async function startPostgres(): Promise<EmbeddedPostgres> {
-    const started = await startEmbeddedPostgres({ home: await makeFolder() })
-    resources.defer(() => started.stop())
-    return started
-  }
 
   return {
     makeFolder,
     async createDatabase(name) {
-      postgres ??= startPostgres()
-      const { connection } = await postgres
-      const own = `${name}_${++databases}`
-      await runStatement(connection, `create database ${own}`)
-      const database = openDatabase({ ...connection, database: own }, { max: 2, onIdleError: () => {} })
+      const settings = await postgres.createDatabase(name)
+      const database = openDatabase(settings, { max: 2, onIdleError: () => {} })
       resources.defer(() => database.close())
-      await migrate(database.db)
-      await installQueue(database.settings)
       return database
     },
     async startServer(settings) {
