@@ -13,7 +13,7 @@ import { disconnectAll, urlAt } from '#test/support/called-gantry.ts'
 import { testServer } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { later } from '#test/support/later.ts'
-import { type GantryProcess, logInAsAdmin } from '#test/support/process.ts'
+import { type GantryProcess, logInAsAdmin, ownProgram } from '#test/support/process.ts'
 import { startPrometheus } from '#test/support/prometheus.ts'
 import { openRunWorld } from '#test/support/run-world.ts'
 import { until } from '#test/support/until.ts'
@@ -210,8 +210,7 @@ const causes: Record<string, Cause> = {
     await mkdir(home)
     const script =
       'mount -t tmpfs -o size=32m none "$GANTRY_HOME" && dd if=/dev/zero bs=1M count=30 of="$GANTRY_HOME/full" && exec "$@"'
-    const main = new URL('../../server/main.ts', import.meta.url).pathname
-    const program = ['unshare', '--mount', 'sh', '-c', script, 'sh', process.execPath, main] as const
+    const program = ['unshare', '--mount', 'sh', '-c', script, 'sh', ...(await ownProgram())] as const
     const full = await world.start('api', { GANTRY_HOME: home }, [...program])
     await prometheus.watch(full.url!)
     return undefined
@@ -272,11 +271,14 @@ async function lockServers({ url }: GantryProcess): Promise<() => Promise<void>>
   }
 }
 
-/** Over and over until the returned function is called. */
+/** Ten times a second at most, until the returned function is called. */
 async function repeat(work: () => Promise<unknown>): Promise<() => Promise<void>> {
   let isOver = false
   const working = (async () => {
-    while (!isOver) await work().catch(() => delay(100))
+    while (!isOver) {
+      await work().catch(() => {})
+      await delay(100)
+    }
   })()
   const stop = async () => {
     isOver = true

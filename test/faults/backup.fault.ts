@@ -18,7 +18,14 @@ import { migrateWithin, migrationNames } from '#platform/database/migrate.ts'
 import { installQueue } from '#platform/queue/open-queue.ts'
 import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
-import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
+import {
+  ADMIN_ENVIRONMENT,
+  call,
+  FROM_SOURCES,
+  logInAsAdmin,
+  startGantry,
+  temporaryHome,
+} from '#test/support/process.ts'
 import { until } from '#test/support/until.ts'
 import { createAction, createHook, createHookRequest, createTestTree } from '#test/support/world.ts'
 
@@ -405,7 +412,7 @@ type Name = 'backup' | 'backup-made' | 'restore'
 async function command(name: Name, args: string[], environment: Record<string, string>) {
   const script = fileURLToPath(new URL(`../../server/ops/backup/${name}.ts`, import.meta.url))
   const child = spawn(process.execPath, [script, ...args], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { ...FROM_SOURCES, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])

@@ -19,7 +19,14 @@ import type { HooksTable } from '#platform/database/tables.ts'
 import { sign } from '#test/support/calls.ts'
 import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
-import { ADMIN_ENVIRONMENT, call, logInAsAdmin, startGantry, temporaryHome } from '#test/support/process.ts'
+import {
+  ADMIN_ENVIRONMENT,
+  call,
+  FROM_SOURCES,
+  logInAsAdmin,
+  startGantry,
+  temporaryHome,
+} from '#test/support/process.ts'
 import { until } from '#test/support/until.ts'
 import { createHook, createTestTree, type TestTree } from '#test/support/world.ts'
 
@@ -289,7 +296,7 @@ const textOf = (...keys: Buffer[]) => keys.map((key) => key.toString('hex')).joi
 function startRotation(environment: Record<string, string>): ChildProcess {
   const script = fileURLToPath(new URL('../../server/ops/key-rotation/rotate-key.ts', import.meta.url))
   return spawn(process.execPath, [script], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { ...FROM_SOURCES, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
 }

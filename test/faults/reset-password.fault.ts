@@ -10,6 +10,7 @@ import {
   ADMIN,
   ADMIN_ENVIRONMENT,
   call,
+  FROM_SOURCES,
   logInAsAdmin,
   startGantry,
   temporaryHome,
@@ -22,7 +23,7 @@ const SETTINGS = { ...ADMIN_ENVIRONMENT, GANTRY_SAMPLE: 'false' }
 type Result = { code: number; stdout: string; stderr: string }
 
 async function run(environment: Record<string, string>, ...args: string[]): Promise<Result> {
-  const env = { PATH: process.env.PATH, GANTRY_URL, ...environment }
+  const env = { ...FROM_SOURCES, GANTRY_URL, ...environment }
   return promisify(execFile)(process.execPath, [COMMAND, ...args], { env }).then(
     (output) => ({ code: 0, ...output }),
     (error: Result) => error,

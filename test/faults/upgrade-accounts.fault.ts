@@ -12,7 +12,7 @@ import { openDatabase } from '#platform/database/connect.ts'
 import { createTestDatabase, urlOf } from '#test/support/database.ts'
 import { openReceiver } from '#test/support/deliveries.ts'
 import { later } from '#test/support/later.ts'
-import { call, startGantry, temporaryHome } from '#test/support/process.ts'
+import { call, FROM_SOURCES, startGantry, temporaryHome } from '#test/support/process.ts'
 import { startSshd } from '#test/support/sshd.ts'
 import { until } from '#test/support/until.ts'
 
@@ -64,7 +64,7 @@ const environment = {
   GANTRY_ALLOW_TARGETS: '127.0.0.1',
 }
 await promisify(execFile)(process.execPath, [RESTORE, FIXTURE], {
-  env: { PATH: process.env.PATH, ...environment },
+  env: { ...FROM_SOURCES, ...environment },
 })
 const { db, close } = openDatabase(settings, { onIdleError: () => {} })
 after(close)

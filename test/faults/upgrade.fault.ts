@@ -17,7 +17,7 @@ import { chooseAccount } from '#platform/database/embedded/account.ts'
 import { startEmbeddedPostgres } from '#platform/database/embedded/start.ts'
 import { urlOf } from '#test/support/database.ts'
 import { later } from '#test/support/later.ts'
-import { call, startGantry, temporaryHome } from '#test/support/process.ts'
+import { call, FROM_SOURCES, startGantry, temporaryHome } from '#test/support/process.ts'
 
 const FIXTURE = fileURLToPath(new URL('../fixtures/0.1.0/', import.meta.url))
 const RESTORE = fileURLToPath(new URL('../../server/ops/backup/restore.ts', import.meta.url))
@@ -61,7 +61,7 @@ test('a backup of 0.1.0 is restored into an empty home, and opens with the key o
   const home = await temporaryHome(t)
   await copyFile(join(await unpackHome(t), 'secret.key'), join(home, 'secret.key'))
   await promisify(execFile)(process.execPath, [RESTORE, join(FIXTURE, 'backup.gantry')], {
-    env: { PATH: process.env.PATH, GANTRY_HOME: home },
+    env: { ...FROM_SOURCES, GANTRY_HOME: home },
   })
   const gantry = await startGantry(t, { GANTRY_HOME: home })
   await assertEverythingIsThere(gantry)

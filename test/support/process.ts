@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
@@ -30,6 +30,10 @@ export type GantryProcess = {
 /** As `npm start` does, from a bundle: sources take three times as long. */
 const RUN_BUNDLE = fileURLToPath(new URL('../../scripts/run-bundle.mjs', import.meta.url))
 const READY_WITHIN_MS = 60_000
+
+/** The environment of programs that run from their sources: what the tests have compiled is not compiled again. */
+const { PATH, NODE_COMPILE_CACHE } = process.env
+export const FROM_SOURCES = { PATH, NODE_COMPILE_CACHE: NODE_COMPILE_CACHE && resolve(NODE_COMPILE_CACHE) }
 
 export async function temporaryHome(t: Closer): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), 'gantry-home-'))

@@ -2,18 +2,22 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Database } from '#platform/database/connect.ts'
 
+/** What has been waited for this long is asked for less often: many of these wait at the same time. */
+const [SHORTEST_MS, LONGEST_MS, SHARE] = [30, 100, 0.1]
+
 /** Polls until `probe` returns a truthy value; errors of `probe` are thrown. */
 export async function until<Result>(
   what: string,
   withinMs: number,
   probe: () => Promise<Result | false | undefined> | Result | false | undefined,
 ): Promise<Result> {
-  const deadline = performance.now() + withinMs
+  const beganAt = performance.now()
   for (;;) {
     const found = await probe()
     if (found) return found
-    if (performance.now() > deadline) throw new Error(`Not within ${withinMs / 1_000} s: ${what}`)
-    await pause(30)
+    const waitedMs = performance.now() - beganAt
+    if (waitedMs > withinMs) throw new Error(`Not within ${withinMs / 1_000} s: ${what}`)
+    await pause(Math.min(Math.max(waitedMs * SHARE, SHORTEST_MS), LONGEST_MS))
   }
 }
 
