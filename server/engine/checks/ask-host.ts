@@ -77,7 +77,7 @@ async function readList(deps: AskDeps, asked: AskedCommit, list: CheckList): Pro
     if (answer.kind !== 'ok') return answer
     const entries = list.entries(answer.json)
     if (!entries) return { kind: 'problem', problem: `${name} sent something other than a list of checks.` }
-    checks.push(...entries.flatMap((entry) => list.read(entry) ?? []))
+    checks.push(...entries.flatMap((entry) => list.read(entry, commit) ?? []))
     const isLast = entries.length === 0 || (!answer.hasNext && entries.length < list.pageSize)
     if (isLast) return { kind: 'listed', checks }
   }

@@ -1,4 +1,4 @@
-import type { Attempt, Redelivery } from '#model/connections/host.ts'
+import type { Attempt, HostRequest, Redelivery } from '#model/connections/host.ts'
 import { entriesOf, unreachable } from '#model/connections/read-answer.ts'
 import { readPush } from '#model/connections/read-push.ts'
 import type { Database } from '#platform/database/connect.ts'
@@ -9,6 +9,7 @@ import {
   type FailedCall,
   findRedeliverable,
   findUnread,
+  type Missed,
   markReceived,
   markSuperseded,
   nextRedelivery,
@@ -71,7 +72,7 @@ async function listFailed(
 
 /** The calls that no attempt has delivered, oldest first, with their newest attempts. Pure. */
 export function failedCalls(attempts: readonly Attempt[]): FailedCall[] {
-  const inOrder = attempts.toSorted((a, b) => a.at - b.at || Number(a.id) - Number(b.id))
+  const inOrder = attempts.toSorted((a, b) => a.at - b.at || Number(BigInt(a.id) - BigInt(b.id)))
   return [...Map.groupBy(inOrder, ({ deliveryId }) => deliveryId).values()].flatMap((tries) => {
     if (tries.some(({ isDelivered }) => isDelivered)) return []
     const { deliveryId, id: attemptId, event } = tries.at(-1)!
@@ -83,32 +84,49 @@ export function failedCalls(attempts: readonly Attempt[]): FailedCall[] {
 async function readPayloads(
   db: Database,
   claimed: ClaimedConnection,
-  { repository, ask }: Contact,
-  redelivery: Redelivery,
+  contact: Contact,
+  { show, readPayload }: Redelivery,
   webhookId: string,
 ): Promise<Stop | undefined> {
-  for (const missed of await findUnread(db, claimed.hookId, MAX_PAYLOADS)) {
-    const answer = await ask(redelivery.show(repository, webhookId, missed.attemptId))
-    if (answer.kind === 'ok') await storePayload(db, missed.id, readPush(redelivery.readPayload(answer.json)))
-    else if (answer.kind === 'absent' || answer.kind === 'rejected')
-      await endRedelivery(db, missed.id, 'lost')
-    // What was pushed is unknown, so it is delivered in any case.
-    else if (answer.kind === 'failed' && answer.isTooLong) await storePayload(db, missed.id, null)
-    else return answer
-  }
-  return undefined
+  const unread = await findUnread(db, claimed.hookId, MAX_PAYLOADS)
+  return askAbout(db, contact, unread, {
+    request: ({ attemptId }) => show(contact.repository, webhookId, attemptId),
+    // What was pushed in one that is too long is unknown, so it is delivered in any case.
+    store: ({ id }, json) => storePayload(db, id, readPush(readPayload(json))),
+  })
 }
 
 async function repeatDeliveries(
   db: Database,
   claimed: ClaimedConnection,
-  { repository, ask }: Contact,
-  redelivery: Redelivery,
+  contact: Contact,
+  { repeat }: Redelivery,
   webhookId: string,
 ): Promise<Stop | undefined> {
-  for (const missed of await findRedeliverable(db, claimed.hookId)) {
-    const answer = await ask(redelivery.repeat(repository, webhookId, missed.attemptId))
-    if (answer.kind === 'ok') await endRedelivery(db, missed.id, 'redelivered')
+  const redeliverable = await findRedeliverable(db, claimed.hookId)
+  return askAbout(db, contact, redeliverable, {
+    request: ({ attemptId }) => repeat(contact.repository, webhookId, attemptId),
+    store: ({ id }) => endRedelivery(db, id, 'redelivered'),
+  })
+}
+
+type Question = {
+  request: (missed: Missed) => HostRequest
+  /** What the host said; null when that was too long to be read. */
+  store: (missed: Missed, json: unknown) => Promise<void>
+}
+
+/** Asks about one after the other until the host cannot answer. What it no longer has, or refuses, is lost. */
+async function askAbout(
+  db: Database,
+  { ask }: Contact,
+  all: readonly Missed[],
+  { request, store }: Question,
+): Promise<Stop | undefined> {
+  for (const missed of all) {
+    const answer = await ask(request(missed))
+    if (answer.kind === 'ok') await store(missed, answer.json)
+    else if (answer.kind === 'failed' && answer.isTooLong) await store(missed, null)
     else if (answer.kind === 'absent' || answer.kind === 'rejected')
       await endRedelivery(db, missed.id, 'lost')
     else return answer

@@ -90,10 +90,13 @@ export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Ids are numbers at every host. */
+/** Ids are numbers at every host. Those that are too large for a number are read as text (read-answer). */
 export function idOf(value: unknown): string | null {
+  if (typeof value === 'string') return LARGE_ID.test(value) ? value : null
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? String(value) : null
 }
+
+export const LARGE_ID = /^[1-9]\d{15,18}$/
 
 export function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []

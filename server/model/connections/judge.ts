@@ -31,7 +31,7 @@ export function judgeWebhooks(host: RepositoryHost, own: readonly Webhook[], exp
     return found('missing', null, `${host.name} has no webhook for this hook: it was deleted there.`)
   const { id, disabledUntil } = first
   if (first.isSuspended) {
-    const until = disabledUntil === null ? '' : ` until ${disabledUntil}`
+    const until = disabledUntil === null ? '' : ` until ${disabledUntil.slice(0, 16).replace('T', ' ')} UTC`
     const problem = `${host.name} has suspended the webhook${until} because calls failed.`
     return { ...found('disabled', id, problem), disabledUntil }
   }

@@ -10,7 +10,7 @@ export type CheckList = {
   /** Its entries; null: no list. */
   entries: (json: unknown) => Record<string, unknown>[] | null
   /** Null: it does not count. */
-  read: (entry: Record<string, unknown>) => ListedCheck | null
+  read: (entry: Record<string, unknown>, commit: string) => ListedCheck | null
 }
 
 /** Of several entries about one check, that with the highest number is the newest. */
@@ -89,13 +89,16 @@ const checkSuites = github(
 const workflowRuns = github(
   (repository, commit) => `/repos/${encodePath(repository)}/actions/runs?head_sha=${commit}`,
   'workflow_runs',
-  (entry) =>
-    checkOf(entry, `workflow ${idOf(entry.id)}`, {
-      name: textOf(entry.name) ?? entry.path,
-      reported: reportedBy(entry),
-      link: entry.html_url,
-      since: entry.updated_at,
-    }),
+  // A server that does not know the filter lists those of every commit.
+  (entry, commit) =>
+    entry.head_sha !== commit
+      ? null
+      : checkOf(entry, `workflow ${idOf(entry.id)}`, {
+          name: textOf(entry.name) ?? entry.path,
+          reported: reportedBy(entry),
+          link: entry.html_url,
+          since: entry.updated_at,
+        }),
 )
 
 const statusOf = (context: unknown, reported: unknown, entry: Record<string, unknown>) =>
@@ -184,7 +187,7 @@ function checkOf(
     link: linkOf(link),
     since: timeOf(since),
     // Ids rise with time everywhere.
-    number: typeof entry.id === 'number' ? entry.id : 0,
+    number: Number(idOf(entry.id) ?? 0),
   }
 }
 

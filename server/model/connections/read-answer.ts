@@ -1,5 +1,5 @@
 import type { SendOutcome } from '#adapters/http-client/client.ts'
-import { objectOf, type RepositoryHost, textOf } from './host.ts'
+import { LARGE_ID, objectOf, type RepositoryHost, textOf } from './host.ts'
 import type { ConnectionState } from './judge.ts'
 
 // What the answer of a host means. It may be anything. Pure.
@@ -114,10 +114,17 @@ function cursorIn(link: string): string | null {
 
 function readJson(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString('utf8'))
+    const text = body.toString('utf8')
+    return /\d{16}/.test(text) ? JSON.parse(text, keepLargeIds) : JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** Ids have up to 64 bits, and a number would round them. */
+function keepLargeIds(_key: string, value: unknown, { source }: { source?: string } = {}): unknown {
+  const isRounded = typeof value === 'number' && !Number.isSafeInteger(value)
+  return isRounded && source !== undefined && LARGE_ID.test(source) ? source : value
 }
 
 const MAX_QUOTED = 300
