@@ -85,6 +85,22 @@ test('only instance administrators may ask', async () => {
   assert.equal((await api.request('GET', '/diagnostics')).status, 401)
 })
 
+test('hooks that are not connected are named with their applications', async () => {
+  const own = await createTestTree(db)
+  const member = await createPerson(db, { admin: true })
+  await grantRole(db, member.id, 'viewer', { organizationId: own.organizationId })
+  const hookId = await createHook(db, own, 'incoming', { name: 'Push' })
+  await sql`update applications set name = 'Shop' where id = ${own.applicationId}`.execute(db)
+  await sql`
+    insert into hook_connections (hook_id, user_id, credential_id, provider, api_url, home_url, repository, events, state)
+    values (${hookId}, ${own.owner.id}, ${own.credentialId}, 'github', 'https://api.github.com', 'https://github.com',
+      'acme/shop', '{push}', 'missing')`.execute(db)
+  const { status, message } = (await diagnose(member.token)).connections!
+  await sql`delete from hook_connections where hook_id = ${hookId}`.execute(db)
+  assert.equal(status, 'warning')
+  assert.equal(message, '1 hook is not connected to its repository: Push of Shop.')
+})
+
 test('work that does not get done is reported', async () => {
   await sql`update workers set seen_at = now() - interval '1 hour'`.execute(db)
   assert.equal(await statusOf('workers'), 'failed')

@@ -263,3 +263,21 @@ test('hooks with presets go into a file and back, and what does not fit is shown
   assert.equal(wrong.code, 6)
   assert.match(wrong.stderr, /notified\.yaml:36:\d+: .*preset\.channel/)
 })
+
+test('apply does not tell people to enter at the host what Gantry enters there', async () => {
+  const connected = 'Push: { requires_secret: true, secret_header_name: X-Hub-Signature-256, connect: true }'
+  await write(
+    DOCUMENT.replace('organization: Acme', 'organization: Connected').replace(
+      'Push: { requires_secret: true }',
+      connected,
+    ),
+  )
+  const { code, stdout, stderr } = await shell.gantry(['apply', '--yes'], { env: SECRETS })
+  assert.equal(code, 0, stderr)
+  assert.match(
+    stdout,
+    /New incoming hook production\/web\/Deploy\/Push\n {2}URL .*\n {2}Secret +[0-9a-f]{64}\n/,
+  )
+  assert.match(stderr, /Whether it could: gantry hook show production\/web\/deploy\/push\n/)
+  assert.doesNotMatch(stderr, /At GitHub|Enter both in/)
+})

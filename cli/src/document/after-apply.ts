@@ -32,7 +32,8 @@ export async function printNewHooks(
     if (problem) screen.note(`  Warning: ${problem}`)
     if (secret !== null) screen.note("  Copy the secret now; it won't be shown again.")
     const sender = url === null ? undefined : senderOf(change, senders)
-    if (sender) {
+    if (isConnected(change)) screen.note(`  ${CONNECTED} gantry hook show ${slugsOf(change)}`)
+    else if (sender) {
       screen.note(`  At ${sender.name}:`)
       for (const line of instructionsFor(sender, { url, secret })) screen.note(`  ${line}`)
     } else screen.note(NEXT[direction])
@@ -40,6 +41,14 @@ export async function printNewHooks(
 }
 
 const unlisted = (path: string): Change => ({ verb: 'create', type: 'hook', name: '', path, fields: [] })
+
+/** Entered there by hand as well, each push would start two runs. */
+const CONNECTED = 'Gantry enters both at the host of the repository. Whether it could:'
+
+const isConnected = ({ fields }: Change) =>
+  fields.some(({ field, after }) => field === 'connect' && after === true)
+
+const slugsOf = (change: Change) => pathOf(change).split('/').map(slug).join('/')
 
 const NEXT = {
   incoming: '  Enter both in the webhook settings of the sender.',
@@ -59,8 +68,7 @@ function senderOf({ name, fields }: Change, senders: readonly Sender[]): Sender 
 export function printNextStep(screen: Screen, { changes }: Applied): void {
   const pipeline = changes.find(({ verb, type }) => verb === 'create' && type === 'pipeline')
   if (!pipeline) return
-  const path = pathOf(pipeline).split('/').map(slug).join('/')
-  screen.note(`\nNext: gantry run ${path} --watch`)
+  screen.note(`\nNext: gantry run ${slugsOf(pipeline)} --watch`)
 }
 
 /** Generated keys open nothing before their public half is authorized. */

@@ -36,7 +36,7 @@ export async function checkConnections(db: Database, caller: Caller): Promise<Fi
 /** Longest first. */
 async function findUnconnected(db: Database): Promise<(Named & { is_polled: boolean })[]> {
   const { rows } = await sql<Named & { is_polled: boolean }>`
-    select h.name, p.organization_id, e.project_id, h.environment_id, found.is_polled
+    select h.name || coalesce(' of ' || a.name, '') as name, p.organization_id, e.project_id, h.environment_id, found.is_polled
     from (
       select hook_id, false as is_polled, checked_at as at from hook_connections
       where state not in ('connected', 'connecting')
@@ -44,6 +44,7 @@ async function findUnconnected(db: Database): Promise<(Named & { is_polled: bool
       select hook_id, true, polled_at from hook_polls where problem is not null
     ) as found
     join hooks h on h.id = found.hook_id and h.active and h.deleted_at is null
+    join pipelines pl on pl.id = h.pipeline_id left join applications a on a.id = pl.application_id
     join environments e on e.id = h.environment_id join projects p on p.id = e.project_id
     order by found.at, h.id limit ${MAX_HOOKS}`.execute(db)
   return rows
