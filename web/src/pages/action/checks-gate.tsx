@@ -32,7 +32,7 @@ export function ChecksGate({ gate }: { gate: Gate }) {
       {gate.state === 'closed' && (
         <Dimmed>
           {settles_at && `Opens ${formatDateTime(settles_at)} if nothing changes. `}
-          {gate.until && `Fails ${formatDateTime(gate.until)}. `}
+          {gate.until && `Times out ${formatDateTime(gate.until)}. `}
           {asked_at && (
             <>
               Asked <Age of={asked_at} />.

@@ -20,7 +20,7 @@ export function Attention({ count, items }: Overview['needs_attention']) {
                 <StatusBadge status="failed" {...LABELS[item.kind]} />
               </div>
               <div className="dimmed wrap">
-                {item.kind === 'run_failed' && item.application && (
+                {(item.kind === 'run_failed' || item.hook) && item.application && (
                   <>
                     <bdi className={classes.clamped}>{item.application.name}</bdi>
                     {' · '}
@@ -54,7 +54,10 @@ function Subject({ item }: { item: NeedsAttention }) {
   const { kind, application, server, pipeline, action_id, hook } = item
   if (kind === 'run_failed' && action_id !== null)
     return <Link href={`/actions/${action_id}`}>{runTitle(pipeline?.name, action_id)}</Link>
-  if (hook) return <Link href={`/hooks/outgoing/${hook.id}`}>{hook.name}</Link>
+  if (hook) {
+    const direction = kind === 'connection_lost' ? 'incoming' : 'outgoing'
+    return <Link href={`/hooks/${direction}/${hook.id}`}>{hook.name}</Link>
+  }
   return (
     <span>
       {application && <Link href={`/applications/${application.id}`}>{application.name}</Link>}

@@ -1,4 +1,4 @@
-import { Text } from '@mantine/core'
+import { Box, Text } from '@mantine/core'
 import { queryKeys, usePage } from '#web/base/api/queries.ts'
 import type { Hook } from '#web/base/api/types.ts'
 import { catchUpText } from './catch-ups.ts'
@@ -18,12 +18,12 @@ export function CatchUpList({ hook }: { hook: Hook }) {
   )
   if (!data || data.items.length === 0) return null
   return (
-    <ul className="plain-list" aria-label="Outages">
+    <Box component="ul" className="plain-list" mt="md" aria-label="Outages">
       {data.items.map((catchUp) => (
         <li key={catchUp.id}>
           <Text size="sm">{catchUpText(catchUp)}</Text>
         </li>
       ))}
-    </ul>
+    </Box>
   )
 }

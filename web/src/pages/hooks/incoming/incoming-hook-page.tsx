@@ -54,7 +54,8 @@ function HookDetails({ hook, version }: { hook: Hook; version: string | null }) 
         <HookActions hook={hook} scope={scope} />
       </ResourceHeader>
       <Paper withBorder p="md">
-        {hook.url && (allowed ? <CopyField label="URL" value={hook.url} /> : <ReachWarning url={hook.url} />)}
+        {hook.url &&
+          (allowed ? <CopyField label="URL" value={hook.url} /> : <ReachWarning url={hook.url} mb="md" />)}
         <HookFacts hook={hook} showsUrl={!allowed} />
       </Paper>
       <ConnectionSection hook={hook} scope={scope} />
