@@ -1,4 +1,5 @@
 // GitHub's check suites, check runs and workflow runs of a commit, as its REST API describes them.
+import { apiUrl, appOf, commitOf, repositoryOf } from './github-shapes.ts'
 import type { Arrived, Call, Reply } from './service.ts'
 import { pageOf } from './webhooks.ts'
 
@@ -31,7 +32,7 @@ const APPS: Record<string, { id: number; name: string }> = {
   'github-actions': { id: 15_368, name: 'GitHub Actions' },
   codecov: { id: 254, name: 'Codecov' },
 }
-const appOf = (slug: string) => ({ ...(APPS[slug] ?? { id: 99, name: slug }), slug })
+const shownApp = (slug: string) => appOf({ ...(APPS[slug] ?? { id: 99, name: slug }), slug })
 
 export function createChecks({ at, path, nextId }: Deps) {
   const suites: GithubSuite[] = []
@@ -69,15 +70,37 @@ export function createChecks({ at, path, nextId }: Deps) {
         suites
           .filter((suite) => suite.sha === sha && suite.repository === repository)
           .map(({ id, app, status, conclusion }) => ({
-            ...{ id, head_sha: sha, status, conclusion, app: appOf(app), updated_at: time },
+            ...{ id, node_id: `suite ${id}`, head_branch: 'main', head_sha: sha, before: sha, after: sha },
+            ...{ status, conclusion, app: shownApp(app), created_at: time, updated_at: time },
+            ...{
+              url: apiUrl(`${repository}/check-suites/${id}`),
+              head_commit: commitOf(sha),
+              pull_requests: [],
+            },
+            ...{ repository: repositoryOf(repository) },
+            check_runs_url: apiUrl(`${repository}/check-suites/${id}/check-runs`),
             latest_check_runs_count: runs.filter(({ suite }) => suite.id === id).length,
           })),
     ),
     list('list check runs', '/commits/(?<sha>[0-9a-f]{40})/check-runs', 'check_runs', (sha, repository) =>
       latestOf(sha, repository).map(({ id, suite, name, status, conclusion, html_url }) => ({
-        ...{ id, name, head_sha: sha, status, conclusion, html_url, details_url: html_url },
+        ...{
+          id,
+          node_id: `run ${id}`,
+          name,
+          head_sha: sha,
+          status,
+          conclusion,
+          html_url,
+          details_url: html_url,
+        },
         ...{ started_at: time, completed_at: status === 'completed' ? time : null },
-        ...{ app: appOf(suite.app), check_suite: { id: suite.id }, output: { title: null, summary: null } },
+        ...{ url: apiUrl(`${repository}/check-runs/${id}`), external_id: '', pull_requests: [] },
+        ...{ app: shownApp(suite.app), check_suite: { id: suite.id } },
+        output: {
+          ...{ title: null, summary: null, text: null, annotations_count: 0 },
+          annotations_url: apiUrl(`${repository}/check-runs/${id}/annotations`),
+        },
       })),
     ),
     list('list workflow runs', '/actions/runs', 'workflow_runs', (sha, repository) =>
@@ -87,11 +110,19 @@ export function createChecks({ at, path, nextId }: Deps) {
         )
         .map(({ id, status, conclusion }) => ({
           ...{ id, name: 'CI', path: '.github/workflows/ci.yml', head_sha: sha, status, conclusion },
-          ...{
-            html_url: `https://github.com/acme/shop/actions/runs/${id}`,
-            check_suite_id: id,
-            updated_at: time,
-          },
+          ...{ node_id: `workflow run ${id}`, head_branch: 'main', run_number: 1, display_title: 'A change' },
+          ...{ event: 'push', workflow_id: 1, check_suite_id: id, created_at: time, updated_at: time },
+          ...{ head_commit: commitOf(sha), head_repository: repositoryOf(repository), pull_requests: [] },
+          ...{ repository: repositoryOf(repository), url: apiUrl(`${repository}/actions/runs/${id}`) },
+          html_url: `https://github.com/${repository}/actions/runs/${id}`,
+          workflow_url: apiUrl(`${repository}/actions/workflows/1`),
+          check_suite_url: apiUrl(`${repository}/check-suites/${id}`),
+          ...Object.fromEntries(
+            ['jobs', 'logs', 'cancel', 'rerun', 'artifacts'].map((what) => [
+              `${what}_url`,
+              apiUrl(`${repository}/actions/runs/${id}/${what}`),
+            ]),
+          ),
         })),
     ),
   ]

@@ -74,6 +74,7 @@ export function createGithubWebhooks({ at, path, nextId, problem }: Deps) {
     updated_at: '2026-01-01T00:00:00Z',
     created_at: '2026-01-01T00:00:00Z',
     url: `http://${headers.host}/repos/${repository}/hooks/${hook.id}`,
+    test_url: `http://${headers.host}/repos/${repository}/hooks/${hook.id}/test`,
     ping_url: `http://${headers.host}/repos/${repository}/hooks/${hook.id}/pings`,
     deliveries_url: `http://${headers.host}/repos/${repository}/hooks/${hook.id}/deliveries`,
     last_response: { code: null, status: 'unused', message: null },

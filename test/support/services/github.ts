@@ -3,6 +3,7 @@
 import { type Static, Type } from 'typebox'
 import { createChecks, PAGES } from './github-checks.ts'
 import { createDeployments, type Deployment } from './github-deployments.ts'
+import { apiUrl, repositoryOf } from './github-shapes.ts'
 import { createGithubWebhooks } from './github-webhooks.ts'
 import { type Repositories, repositoryAt } from './repositories.ts'
 import { type Arrived, type Call, type Closer, type Reply, type Service, startService } from './service.ts'
@@ -120,8 +121,15 @@ export async function startGithub(t: Closer): Promise<Github> {
         at(request, (repository) => {
           const { sha } = request.params
           const shown = latest(repository, sha!)
-          const { body, ...reply } = pageOf(shown, request, PAGES)
-          return { ...reply, body: { sha, total_count: shown.length, statuses: body } }
+          const { body, ...reply } = pageOf(shown.map(shownStatus), request, PAGES)
+          const url = apiUrl(`${repository}/commits/${sha}`)
+          return {
+            ...reply,
+            body: {
+              ...{ state: combined(shown), sha, total_count: shown.length, statuses: body },
+              ...{ repository: repositoryOf(repository), commit_url: url, url: `${url}/status` },
+            },
+          }
         }),
     },
     {
@@ -215,6 +223,20 @@ export async function startGithub(t: Closer): Promise<Github> {
       for (const one of [...statuses, ...hooks.webhooks]) if (one.repository === from) one.repository = to
     },
   }
+}
+
+/** As a part of the combined status. */
+const shownStatus = ({ repository, sha, ...status }: GithubStatus) => ({
+  ...status,
+  node_id: `status ${status.id}`,
+  avatar_url: 'https://avatars.githubusercontent.com/u/1?v=4',
+  url: apiUrl(`${repository}/statuses/${sha}`),
+  updated_at: status.created_at,
+})
+
+function combined(statuses: readonly GithubStatus[]): string {
+  if (statuses.some(({ state }) => state === 'failure' || state === 'error')) return 'failure'
+  return statuses.length > 0 && statuses.every(({ state }) => state === 'success') ? 'success' : 'pending'
 }
 
 const problem = (status: number, message: string): Reply => ({
