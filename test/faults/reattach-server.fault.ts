@@ -14,8 +14,9 @@ import { type Sshd, startSshd } from '#test/support/sshd.ts'
 import { until } from '#test/support/until.ts'
 
 const all = { after }
-const LEASE_SECONDS = 40
-const WITHIN_MS = 120_000
+/** The shortest that outlasts a connection that falls silent, on a busy machine, too. */
+const LEASE_SECONDS = 60
+const WITHIN_MS = 180_000
 const asRoot = process.getuid!() === 0
 
 const world = await openRunWorld(all, {
@@ -102,7 +103,7 @@ suite('sshd freezes', () => {
     assert.equal((await run.target()).attempt, 1)
   })
 
-  test('permanently, for the connection of the step: another one continues it, within the shortest lease', async (t) => {
+  test('permanently, for the connection of the step: another one continues it', async (t) => {
     const sshd = await startSshd(t)
     const run = await startRun(t, sshd)
     sshd.freezeConnections()
