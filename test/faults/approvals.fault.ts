@@ -111,6 +111,27 @@ suite('killed while it stores', () => {
     assert.equal(await times(), 0)
   })
 
+  test('an override: the freeze still holds the run, and it can be given again', async () => {
+    const path = join(notes, 'overridden.ran')
+    const { pipelineId, environmentId } = await world.makeCustom([
+      { name: 'once', command: `echo ran >> '${path}'` },
+    ])
+    const freeze = { name: 'Stop the line', reason: 'Incident 7', starts_at: '2026-01-01T00:00:00Z' }
+    assert.equal((await ask('POST', `/environments/${environmentId}/freezes`, freeze)).status, 201)
+    const id = await run(pipelineId)
+    const isHeld = async () => (await reasonOf(id)) === 'WAITING_FREEZE'
+    await until('the freeze holds it', 60_000, isHeld)
+    const body = { gate: 'freeze', reason: 'Fixes the incident' }
+    const send = () => call(processOf('api'), 'POST', `/actions/${id}/override`, { token, body })
+    await killWhileStoring('api', environmentId, () => send().catch(() => {}))
+    assert.equal(await isHeld(), true)
+    const { rows } = await sql`select from gate_overrides where action_id = ${id}`.execute(db)
+    assert.equal(rows.length, 0)
+    assert.ok((await ask('POST', `/actions/${id}/override`, body)).status < 300)
+    await completed(id)
+    assert.equal(await readFile(path, 'utf8'), 'ran\n')
+  })
+
   test('the beginning of an approved run, between the last gate and the first step: it runs once', async () => {
     const { pipelineId, environmentId, times } = await open('begun')
     const id = await run(pipelineId)
