@@ -69,7 +69,7 @@ function lastWindow({ weekly, time_zone }: FreezeTimes & { weekly: Weekly }, at:
   const days = length === 0 && to.time <= from.time ? 7 : length
   const today = now.toPlainDate()
   const beginOf = (first: number) => onDay(today.add({ days: first }), from, time_zone, 'earlier')
-  // The next one may have begun already, if clocks go back over midnight; the last one is still to come, if its day is today.
+  // The next one may have begun already, if clocks are set back over midnight; the last one is still to come, if its day is today.
   const first = [7 - daysAgo, -daysAgo].find((one) => beginOf(one) <= at) ?? -daysAgo - 7
   return {
     from: beginOf(first),
@@ -77,7 +77,7 @@ function lastWindow({ weekly, time_zone }: FreezeTimes & { weekly: Weekly }, at:
   }
 }
 
-/** At the time of day; `which` of the two, if clocks go back over it. */
+/** At the time of day; `which` of the two, if clocks are set back over it. */
 function onDay(date: PlainDate, { time }: TimeOfWeek, zone: string, which: 'earlier' | 'later'): number {
   const wall = `${date}T${time}`
   const at = (disambiguation: typeof which) =>
