@@ -286,9 +286,9 @@ describe('gates in the browser', () => {
     const slots = page.getByRole('region', { name: 'Slots and queues' })
     await slots.getByText(/^At a gate, in no queue: /).waitFor()
     await slots.getByRole('link', { name: '1 is held by a freeze' }).click()
-    await page.getByRole('link', { name: `#${held}`, exact: true }).waitFor()
-    assert.equal(await page.getByLabel('Gate').inputValue(), 'freeze')
-    assert.equal(await page.getByRole('link', { name: `#${urgent}`, exact: true }).count(), 0)
+    await page.getByRole('link', { name: `Two steps #${held}`, exact: true }).waitFor()
+    assert.equal(await page.getByRole('combobox', { name: 'Gate' }).inputValue(), 'freeze')
+    assert.equal(await page.getByRole('link', { name: `Two steps #${urgent}`, exact: true }).count(), 0)
     await looksRight(page, 'the list of runs at a gate')
 
     for (const path of ['/app/servers/1', `/app/pipelines/${world.pipelineId}`]) {

@@ -240,6 +240,9 @@ suite('while the checks of a run are not green', () => {
     assert.equal(await stateOf(id), ASKED)
     const { approval } = await gatesOf(id, at.owner)
     assert.deepEqual([approval.details.decisions[0].counts, approval.details.required], [false, 1])
+    const other = await createMember(db, at, 'admin')
+    const { name } = (await api.request('GET', '/users/me', { token: other.token })).body
+    assert.ok((await messageOf(id, at)).endsWith(` (0 of 1), asked: ${name}`))
   })
 
   test('approval may be required since: people are asked soon', async () => {

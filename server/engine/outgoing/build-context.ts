@@ -160,6 +160,8 @@ type GatesContext = {
   terms: ApprovalTerms[]
   until: string | null
   decisions: { decision: string; by: string; comment: string | null }[]
+  /** Who has approved; whether they still may is judged. */
+  approvers: number[]
 }
 
 /** What templates see of the gates of a run: where it waits, and who has decided. */
@@ -170,19 +172,23 @@ async function readGatesContext(db: Database, actionId: number) {
       a.environment_id as "environmentId", ${TERMS} as terms, r.expires_at as until, coalesce((
         select json_agg(json_build_object('decision', d.decision, 'by', u.name, 'comment', d.comment) order by d.id)
         from approvals d join users u on u.id = d.user_id where d.action_id = a.id and d.lapsed_at is null), '[]')
-        as decisions
+        as decisions,
+      array(select user_id from approvals where action_id = a.id and lapsed_at is null and decision = 'approved') as approvers
     from actions a left join approval_requests r on r.action_id = a.id where a.id = ${actionId}`.execute(db)
   const row = rows[0]
   const demand = strictest(row?.terms ?? [])
-  const approved = row?.decisions.filter(({ decision }) => decision === 'approved') ?? []
   // People can approve it while it waits for its checks.
   const isAsking = row?.waiting_at === 'approval' || (row?.waiting_at === 'checks' && row.until !== null)
+  const eligible = row && isAsking ? await findEligible(db, actionId, row) : null
+  const approvers = new Set(row?.approvers ?? [])
+  const counted = eligible?.filter(({ id }) => approvers.has(id)).length
+  const asked = eligible?.filter(({ id }) => !approvers.has(id)) ?? []
   return {
     waiting_at: row?.waiting_at ?? null,
     approval: {
       required: demand?.required ?? 0,
-      given: approved.length,
-      asked: isAsking ? await namesOfAsked(db, actionId, row) : [],
+      given: counted ?? approvers.size,
+      asked: asked.slice(0, MAX_ASKED).map(({ name }) => name),
       until: row?.until ?? null,
       decisions: row?.decisions ?? [],
     },
@@ -192,16 +198,15 @@ async function readGatesContext(db: Database, actionId: number) {
 /** More are not named in a message. */
 const MAX_ASKED = 10
 
-/** Those whose approval would count now. */
-async function namesOfAsked(
+/** Those whose approval counts now, or would. */
+async function findEligible(
   db: Database,
   actionId: number,
   { environmentId, terms }: Pick<GatesContext, 'environmentId' | 'terms'>,
-): Promise<string[]> {
+): Promise<{ id: number; name: string }[]> {
   const people = await loadPeople(db, { environmentId })
   const demand = demandOf(terms, people)
   if (!demand) return []
   const starters = await loadStarters(db, actionId)
-  const eligible = people.filter((person) => eligibilityOf(person, demand, starters) === 'eligible')
-  return eligible.slice(0, MAX_ASKED).map(({ name }) => name)
+  return people.filter((person) => eligibilityOf(person, demand, starters) === 'eligible')
 }
