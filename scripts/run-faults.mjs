@@ -25,6 +25,7 @@ const SHARES_OF = {
   'overview-at-scale.fault': BUSY,
   'release.fault': BUSY,
   'busy-environment.timed': ALONE,
+  'frozen-workers.timed': ALONE,
   'overload.timed': ALONE,
 }
 
