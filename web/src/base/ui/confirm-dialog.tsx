@@ -22,7 +22,18 @@ type QuestionDialogProps = QuestionProps & { isPending?: boolean; error?: Error 
 
 /** Asks before something happens, and shows why it did not. */
 export function QuestionDialog(props: QuestionDialogProps) {
-  const { title, children, button, dismiss = 'Cancel', color, isPending, isDisabled, isExplained, error, close } = props
+  const {
+    title,
+    children,
+    button,
+    dismiss = 'Cancel',
+    color,
+    isPending,
+    isDisabled,
+    isExplained,
+    error,
+    close,
+  } = props
   return (
     <Dialog close={close} title={title} centered>
       <Text component="div" size="sm" className="wrap">
