@@ -88,3 +88,25 @@ test('an attempt that has lost its job or its target writes nothing', async () =
   assert.deepEqual(await read(), before)
   assert.deepEqual(await moves(), ['1 pending in-progress'])
 })
+
+test('the step that starts gets its token with the result of the one before, unless a worker could not continue it', async () => {
+  const { owner, own } = await makeTarget()
+  const statePathOf = (token: string) => `/home/deploy/.gantry/${token}`
+  const next = (order: number) => ({ order, serverId: 1, runAsUser: null, statePathOf })
+  const stored = async () => {
+    const of = db.selectFrom('detached_steps').where('target_id', '=', owner.targetId).orderBy('step_order')
+    const rows = await of.select(['token', 'step_order', 'attempt', 'state_path', 'ended_at']).execute()
+    return rows.map(({ ended_at, ...row }) => ({ ...row, isEnded: ended_at !== null }))
+  }
+  const { detached } = (await own.moveAlone(db, finish(1), next(2)))!
+  const { token } = detached!
+  const second = { token, step_order: 2, attempt: 1, state_path: statePathOf(token) }
+  assert.deepEqual(await stored(), [{ ...second, isEnded: false }])
+  assert.equal(detached!.announcedPath, second.state_path)
+  const older = sql`insert into workers (id, version, seen_at, reattaches) values (gen_random_uuid(), '0.2.0', now(), false)`
+  await older.execute(db)
+  const attached = await own.moveAlone(db, finish(2), next(3))
+  assert.equal(attached!.detached, null)
+  assert.deepEqual(await stored(), [{ ...second, isEnded: true }])
+  await db.deleteFrom('workers').where('reattaches', '=', false).execute()
+})

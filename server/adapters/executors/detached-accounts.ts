@@ -17,6 +17,7 @@ export function createDetachedAccounts(
   { startTimeoutMs }: { startTimeoutMs: number },
 ) {
   const supervisors = new Map<string, Promise<Opened>>()
+  const known = new WeakMap<Supervisor, Map<string, DetachedSteps>>()
   let isClosed = false
 
   async function start(user: string): Promise<Opened> {
@@ -62,7 +63,8 @@ export function createDetachedAccounts(
       if (!('gone' in opened)) return opened
       if (leaseSeconds !== undefined) opened.renewWithin(leaseSeconds)
       const whyLost = () => connection.lostReason() ?? 'the supervisor of the step no longer answers'
-      return createDetachedSteps(opened, owner, whyLost)
+      const byOwner = known.getOrInsertComputed(opened, () => new Map<string, DetachedSteps>())
+      return byOwner.getOrInsertComputed(owner, () => createDetachedSteps(opened, owner, whyLost))
     },
     /** Steps continue. */
     close(): void {

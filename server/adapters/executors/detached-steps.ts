@@ -111,10 +111,13 @@ export function createDetachedSteps(
     })
   }
 
-  async function remove(statePath: string): Promise<boolean> {
+  function isOwn(statePath: string): boolean {
     const token = statePath.slice(-32)
-    if (!PATH.test(statePath) || !TOKEN.test(token) || !statePath.endsWith(`/${nameOf(token)}`)) return false
-    return (await ask('remove', [statePath])) === 'yes'
+    return PATH.test(statePath) && TOKEN.test(token) && statePath.endsWith(`/${nameOf(token)}`)
+  }
+
+  async function remove(...statePaths: string[]): Promise<boolean> {
+    return statePaths.every(isOwn) && (await ask('remove', statePaths)) === 'yes'
   }
 
   return {
@@ -147,6 +150,7 @@ export function createDetachedSteps(
       )
       return end.kind === 'claimed' ? { kind: 'void' } : end
     },
+    expectStart: () => supervisor.send('expect'),
     remove,
     async sweep(findFinished) {
       const paths = new Map<string, string>()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -286,6 +286,26 @@ describe('detached steps', () => {
     assert.deepEqual([end, output], [{ kind: 'supervisor-lost', why: 'killed' }, 'up\n'])
   })
 
+  test('processes that wait for a step are replaced when they were killed, and end with their supervisor', async (t) => {
+    const own = await sharedFolder(t)
+    const executor = await connected(t, await startSshd(t, { settings: [`SetEnv HOME=${own}`] }))
+    const waiting = await open(executor)
+    waiting.expectStart()
+    const roles = [0, 1, 2, 3]
+    for (const role of roles) {
+      await until(() => waitingIn(own).length === roles.length)
+      const victim = waitingIn(own)[role]!
+      process.kill(victim, 'SIGKILL')
+      await until(() => !waitingIn(own).includes(victim))
+      const { end, output } = await start(waiting, 'echo ran >>$HOME/ran; echo ran; exit 3')
+      assert.deepEqual([end, output], [{ kind: 'exited', code: 3 }, 'ran\n'])
+    }
+    assert.equal(readFileSync(join(own, 'ran'), 'utf8'), 'ran\n'.repeat(roles.length))
+    await until(() => waitingIn(own).length === roles.length)
+    await executor.close()
+    await until(() => waitingIn(own).length === 0)
+  })
+
   test('a step of an earlier boot is lost, and so is one whose watcher has the number of another process', async () => {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
     for (const [watcher, why] of [
@@ -478,6 +498,30 @@ describe('detached steps', () => {
 const MIB = 2 ** 20
 
 const uidOf = (name: string) => execFileSync('id', ['-u', name], { encoding: 'utf8' }).trim()
+
+/** The processes that wait for a step, below the supervisor with this home. */
+function waitingIn(home: string): number[] {
+  const state = join(home, '.gantry')
+  const isHere = (pid: number) => {
+    try {
+      return readlinkSync(`/proc/${pid}/cwd`) === state
+    } catch {
+      return false
+    }
+  }
+  const pids = readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && isHere(pid))
+  return pids.filter((pid) => isHere(parentOf(pid))).toSorted((a, b) => a - b)
+}
+
+function parentOf(pid: number): number {
+  try {
+    return Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return 0
+  }
+}
 
 function watcherOf(path: string): number | undefined {
   try {

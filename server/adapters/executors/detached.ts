@@ -50,11 +50,13 @@ export type DetachedSteps = {
    * workers may do so at the same time. A step whose watcher was killed is ended completely first, as is one of an earlier boot.
    */
   attach(step: DetachedAttach, follow: Follow): Promise<DetachedEnd | Void | Unreadable>
+  /** A step will be started soon: the server may begin with what the start of any step takes. */
+  expectStart(): void
   /**
-   * Removes the state of a step whose result is committed, or that will never have one; ends what it still runs. The caller
-   * ensures that no result is lost. False: it could not be removed, and a sweep should try again.
+   * Removes the state of steps whose result is committed, or that will never have one; ends what they still run. The caller
+   * ensures that no result is lost. False: not all could be removed, and a sweep should try again.
    */
-  remove(statePath: string): Promise<boolean>
+  remove(...statePaths: string[]): Promise<boolean>
   /**
    * Asks about all tokens that have a folder of this owner in the account's state folders, and removes those that
    * `findFinished` returns: their result is committed, or the database does not know the token. It must ask the database, not a

@@ -4,9 +4,12 @@
 # shellcheck disable=SC2034,SC2154 # a part of supervisor.sh
 
 keep_output() {
-  local total=0 from=0 head=0 tail=0 flood=0 full=0 quick=0 starts=() said status records before
-  exec 7<&-
+  local total=0 from=0 head=0 tail=0 flood=0 full=0 quick=0 starts=() name said status records before
+  # The first line is from what becomes the step.
+  read -r name && { [[ $path ]] || cd -P -- "./$name"; } && exec 5<>position || return
+  set -C
   open_segment || return
+  say keeps >&9
   while :; do
     clock
     before=$now

@@ -4,15 +4,11 @@
 # Whether steps can be detached here, as $problem says, and in which folder, $state. From then on it is the working folder, so that
 # a step that puts a link in its place does not lead elsewhere.
 is_able() {
-  local tool said folder logind=''
+  local tool said folder
   state=''
   for tool in setsid dd grep mkdir rm df tail head find; do
     if ! command -v "$tool" >/dev/null; then problem="it has no $tool"; return 1; fi
   done
-  # It answers while the rest is looked at.
-  if ((EUID != 0)) && command -v loginctl >/dev/null; then
-    exec {logind}< <(exec timeout 5 loginctl show-session --property=KillUserProcesses </dev/null)
-  fi
   said=$(LC_ALL=C exec dd bs=1 count=0 iflag=skip_bytes skip=0 2>&1 </dev/null)
   if [[ $said != *bytes* || $said == *invalid* ]]; then problem='its dd knows no skip_bytes'; return 1; fi
   for folder in "${HOME:-/nowhere}/.gantry" "/var/tmp/gantry-$EUID"; do
@@ -112,11 +108,13 @@ is_void() {
   [[ $word == void ]]
 }
 
-# With all that the step still runs.
+# With all that the steps still run.
 remove() {
-  local path=$1 word pid='' begun tries
-  is_folder "${path%/*}" || return 1
-  if ! has_ended "$path"; then
+  local path word pid begun tries
+  for path; do
+    is_folder "${path%/*}" || return 1
+    if has_ended "$path"; then continue; fi
+    pid=''
     if is_plain "$path/supervisor"; then read -r word pid begun <"$path/supervisor"; fi
     if [[ $pid ]] && is_alive "$word" "$pid" "$begun"; then kill -s KILL -- "-$pid"; fi
     for ((tries = 0; tries < 100; tries++)); do
@@ -124,11 +122,12 @@ remove() {
       if ((n == 0)); then break; fi
       nap 0.1
     done
-  fi
-  rm -rf -- "$path"
-  if exists "$path"; then
+  done
+  rm -rf -- "$@"
+  for path; do
+    exists "$path" || continue
     chmod -R u+rwx -- "$path"
     rm -rf -- "$path"
-  fi
-  ! exists "$path"
+    if exists "$path"; then return 1; fi
+  done
 }

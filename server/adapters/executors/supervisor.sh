@@ -6,9 +6,14 @@ if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 402)); then echo 'unavailable i
 set -m
 trap : HUP INT TERM PIPE
 shopt -s nullglob
+exec 2>/dev/null
+# It answers while the rest is read and looked at.
+logind=''
+if ((EUID != 0)) && command -v loginctl >/dev/null; then
+  exec {logind}< <(exec timeout 5 loginctl show-session --property=KillUserProcesses </dev/null)
+fi
 mask=$(umask)
 umask 077
-exec 2>/dev/null
 # No process ever writes to it: waiting for input from it is a pause without a process.
 exec 3<> <(:)
 
@@ -29,6 +34,28 @@ source ./keep-output.sh
 source ./watcher.sh
 source ./follow.sh
 
+# A step takes several processes. They are started while there is nothing else to do, and wait for one. Until then they
+# know nothing of a step, and end with the supervisor.
+warm_up() {
+  local input output
+  coproc WATCHER { watch; }
+  output=${WATCHER[0]} input=${WATCHER[1]}
+  exec {warm}>&"$input" {input}>&- {output}<&-
+  read_start_of "$WATCHER_PID"
+  watcher="$boot $WATCHER_PID $started"
+}
+
+# It may have been killed.
+is_warm() {
+  # shellcheck disable=SC2086
+  [[ $warm ]] && is_alive $watcher
+}
+
+cool_down() {
+  if [[ $warm ]]; then exec {warm}>&-; fi
+  warm=''
+}
+
 # A step is one line of ASCII. Half of one is none; see bootstrap.sh.
 read_step() {
   local rest
@@ -46,10 +73,11 @@ start() {
   if said=$(LC_ALL=C exec mkdir -- "./$name" 2>&1); then
     if prepare "./$name" "$tick" || said=$(LC_ALL=C prepare "./$name" "$tick" 2>&1); then
       # First: the step may remove it.
-      if follow "$id" "$state/$name" 0 none; then
-        watch "$name" "$4" "$5" "$6" &
-        read_start_of $!
-        watchers[id]="$boot $! $started"
+      if ! is_warm; then cool_down; warm_up; fi
+      if follow "$id" "$state/$name" 0 "$watcher"; then
+        printf '%s\n' "$name $4 $5 $6 ${#text}" "$text" >&"$warm"
+        cool_down
+        cooled=$now
       fi
       return
     fi
@@ -81,7 +109,8 @@ obey() {
     cancel) if [[ ${folders[$2]} ]]; then cancelled[$2]=1; renew_one "$2" cancel; fi ;;
     leave) forget "$2" ;;
     list) list "$2" "$3" ;;
-    remove) if remove "$3"; then say finished "$2" yes; else say finished "$2" no; fi ;;
+    expect) if ! is_warm; then cool_down; warm_up; fi ;;
+    remove) if remove "${@:3}"; then say finished "$2" yes; else say finished "$2" no; fi ;;
   esac
 }
 
@@ -94,7 +123,7 @@ exec {channel}>&1
 say ready "$now" "$state"
 
 # The shorter the time since something happened, the sooner something may happen again.
-heard=$now busy=$now pause=5
+heard=$now busy=$now pause=5 warm='' cooled=''
 while :; do
   # A byte that arrives as time is up may be lost to bash. So an order begins behind an empty line, and only that is waited for.
   if read -r -t 0; then IFS= read -r -t 60 line || exit; else IFS= read -r -t "$pause" line; fi
@@ -117,9 +146,11 @@ while :; do
     poll "$id"
     if read -r -t 0; then break; fi
   done
+  # Not while a step begins: it may be a short one.
+  if [[ $cooled && ! $warm ]] && ((${#folders[@]} == 0 || now - cooled >= 10)) && ! read -r -t 0; then warm_up; fi
   pause=5
   if ((${#folders[@]} > 0)); then
     wait=$(((now - busy) * 10 / 8))
-    printf -v pause '0.%03d' $((wait < 3 ? 3 : wait > 200 ? 200 : wait))
+    printf -v pause '0.%03d' $((wait < 1 ? 1 : wait > 200 ? 200 : wait))
   fi
 done

@@ -1,16 +1,25 @@
-# Runs one step to its end, whatever becomes of the supervisor, and leaves the result in the folder of the step.
+# Waits for a step, runs it to its end, whatever becomes of the supervisor, and leaves the result in the folder of the step.
 # shellcheck disable=SC2034,SC2154 # a part of supervisor.sh
 
-# What the step's bash is started with: bootstrap.sh with another greeting, on descriptor 9.
+# What waits for the name of the step, on descriptor 0, in a session of its own. From then on it carries the token.
+# shellcheck disable=SC2016
+WAIT='read -r __m || exit; echo "$__m"; GANTRY_COMMAND=${__m##*-} exec bash --norc -c "$1" bash'
+# What becomes of it: bootstrap.sh with another greeting, on descriptor 9.
 # shellcheck disable=SC2016
 STEP='echo "step $$" >&9; exec 9>&-; read -r __n; if ((BASH_VERSINFO[0] > 4)); then read -r -N "$__n" __t; fi; read -r __u || exit; eval "$__t$__u"'
 
 watch() {
-  local name=$1 lease=$2 timeout=$3 grace=$4 path=$state/$1 reason='' code='' pid='' noise='' kept='' report='' word rest fd status
+  local name lease timeout grace length path='' orders reason='' code pid noise kept report word rest fd status
+  local keeper keeps input='' tries=0
   trap : HUP INT TERM PIPE
   set -m
-  exec </dev/null >/dev/null
-  for fd in "/proc/$BASHPID/fd"/*; do fd=${fd##*/}; if ((fd > 3)); then exec {fd}<&-; fi; done
+  exec {orders}<&0 </dev/null >/dev/null
+  for fd in "/proc/$BASHPID/fd"/*; do fd=${fd##*/}; if ((fd > 3 && fd != orders)); then exec {fd}<&-; fi; done
+  prepare_step
+  read -r -u "$orders" name lease timeout grace length || exit
+  read_step "$length" <&"$orders"
+  exec {orders}<&-
+  token=${name##*-} path=$state/$name
   cd -P -- "./$name" && exec 4<>lease 5<>position 6<>./exit || exit
   # Files of this folder are created by us, or not at all.
   set -C
@@ -24,27 +33,31 @@ watch() {
   check_limits
   if [[ $reason ]]; then conclude "$reason"; fi
 
-  coproc run_step
-  local keeper=$COPROC_PID reports=${COPROC[0]} input=${COPROC[1]}
-  exec 7<&"$reports" {reports}<&-
-  # The only way that it takes.
-  printf '%s\n%s\n' "${#text}" "$text" >&"$input"
-  exec {input}>&-
-  text=''
+  read_start_of "$keeper"
+  if [[ ! $started ]]; then prepare_step; fi
+  say "$name" >&"$input"
   while :; do
     hear 0.2
     status=$?
     if ((status == 0)); then
       case $word in
         step) pid=$rest ;;
+        keeps) keeps=yes ;;
         full) stop "disk-full $rest" "$grace" ;;
         kept) kept=yes ;;
         exit)
           code=$rest
-          if [[ ! $reason ]]; then break; fi ;;
+          # What waited was killed, and the step was not given to it.
+          if [[ $input && ! $reason ]] && ((tries++ == 0)); then
+            prepare_step
+            say "$name" >&"$input"
+          elif [[ ! $reason ]]; then
+            break
+          fi ;;
         # What bash says about a command that a signal has ended.
         *) noise=yes ;;
       esac
+      if [[ $pid && $keeps && $input && ! $reason ]]; then give_step; fi
     elif ((status == 2)); then
       break
     fi
@@ -56,6 +69,10 @@ watch() {
       if ((n == 0 || now > deadline)); then break; fi
     fi
   done
+  if [[ $input ]]; then
+    reason=${reason:-supervisor-lost killed}
+    exec {input}>&-
+  fi
   kill_step
   # What escaped may keep the output open. It gets no more than a moment.
   for fd in 1 2; do
@@ -80,6 +97,24 @@ watch() {
   conclude "$reason"
 }
 
+# In place of one that was killed, if there was one.
+prepare_step() {
+  local reports
+  if [[ $input ]]; then exec {input}>&-; fi
+  pid='' keeps='' kept='' code='' noise='' report=''
+  coproc run_step
+  keeper=$COPROC_PID reports=${COPROC[0]} input=${COPROC[1]}
+  exec 7<&"$reports" {reports}<&-
+}
+
+# Nothing of it has run before.
+give_step() {
+  # The only way that it takes.
+  printf '%s\n' "${#text}" "$text" >&"$input"
+  exec {input}>&-
+  input='' text=''
+}
+
 # A report of the processes around the step, in $word and $rest. Returns 1 when none has come in time, 2 at their end.
 hear() {
   local part status
@@ -95,9 +130,10 @@ hear() {
 # In two processes, with the one that keeps the output. Both write reports.
 run_step() {
   set +m
+  exec 7<&- {orders}<&-
   exec 9>&1 2>&1 8> >(keep_output)
   umask "$mask"
-  GANTRY_COMMAND=$token setsid bash --norc -c "$STEP" bash >&8 2>&8 3>&- 4>&- 5>&- 6>&- 7>&- 8>&-
+  setsid bash --norc -c "$WAIT" bash "$STEP" >&8 2>&8 3>&- 8>&-
   say exit "$?" >&9
 }
 

@@ -128,6 +128,8 @@ async function trackStart(
 ): Promise<DetachedStep | null> {
   if (isReattached) return begun.detached
   const next = end || 'kind' in run ? null : trackedStep(run, order)
+  // A first attempt has left nothing.
+  if (!next && !begun.isReassigned) return null
   return moveDetached(trx, begun, next)
 }
 

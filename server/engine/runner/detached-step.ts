@@ -71,8 +71,6 @@ export function openDetached(target: RunningTarget, detached: DetachedStep, log:
     }
     if (opened.kind === 'impossible') return failed('FAILED', opened.message)
     if (opened.kind === 'unreachable') return lost(opened.message)
-    // Once for each connection.
-    if (!target.detachedSteps) await retryOutage(() => noteDetaching(db, run.server.id, null), job.signal)
     target.detachedSteps = opened
     return opened
   }
@@ -100,6 +98,7 @@ export function openDetached(target: RunningTarget, detached: DetachedStep, log:
     const timeoutMs = context.leftMs()
     const logFrom = await log.beginOutput({ offset: 0, skip: 0 })
     if (detached.announcedPath !== statePath || logFrom > 0) {
+      steps.expectStart()
       const launch = () => launchDetached(db, { token, attempt: attempt.attempt, statePath, logFrom })
       const launched = await retryOutage(launch, job.signal)
       if (launched === 'reassigned') throw new JobReassignedError('start its step')

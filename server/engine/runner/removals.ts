@@ -2,27 +2,44 @@ import type { DetachedSteps } from '#adapters/executors/detached.ts'
 import { type DetachedStep, forgetDetached } from '#engine/scheduling/detached-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 
+/** Short steps are removed together: each removal takes a process on the server, and a statement. */
+const REMOVE_AFTER_MS = 1_000
+
+type Due = { token: string; statePath: string | null; steps: DetachedSteps | undefined }
+
 /**
- * What the server keeps of the steps of a target whose results are stored. It removes that while the next step runs, as no step
+ * What the server keeps of the steps of a target whose results are stored. It removes that while a later step runs, as no step
  * has to wait for it. What cannot be removed now is found by a sweep.
  */
 export function createRemovals(db: Database) {
-  const due: (() => Promise<void>)[] = []
+  const due: Due[] = []
   const begun: Promise<void>[] = []
+  let timer: NodeJS.Timeout | undefined
 
-  function begin(): void {
-    for (const remove of due.splice(0)) begun.push(remove().catch(() => {}))
+  function removeDue(): void {
+    clearTimeout(timer)
+    timer = undefined
+    const groups = Map.groupBy(due.splice(0), ({ steps }) => steps)
+    for (const [steps, group] of groups) begun.push(remove(steps, group).catch(() => {}))
+  }
+
+  async function remove(steps: DetachedSteps | undefined, group: readonly Due[]): Promise<void> {
+    const paths = group.flatMap(({ statePath }) => statePath ?? [])
+    if (paths.length > 0 && !(await steps?.remove(...paths))) return
+    const tokens = group.map(({ token }) => token)
+    await forgetDetached(db, tokens)
   }
 
   return {
     add({ token, statePath }: DetachedStep, steps: DetachedSteps | undefined): void {
-      due.push(async () => {
-        if (statePath === null || (await steps?.remove(statePath))) await forgetDetached(db, [token])
-      })
+      due.push({ token, statePath, steps })
     },
-    begin,
+    /** A step has started. */
+    begin(): void {
+      if (due.length > 0) timer ??= setTimeout(removeDue, REMOVE_AFTER_MS)
+    },
     async finish(): Promise<void> {
-      begin()
+      removeDue()
       await Promise.all(begun)
     },
   }

@@ -1,9 +1,4 @@
-import {
-  countAttempt,
-  type DetachedStep,
-  moveDetached,
-  type Tracked,
-} from '#engine/scheduling/detached-steps.ts'
+import { countAttempt, moveDetached, type Tracked } from '#engine/scheduling/detached-steps.ts'
 import { recordUse } from '#model/actions/credential-uses.ts'
 import { isEnd, type State } from '#model/actions/status.ts'
 import type { Transaction } from '#platform/database/connect.ts'
@@ -80,19 +75,13 @@ async function runStep(target: RunningTarget, order: number): Promise<number | n
   if (outcome.kind === 'done' && next) {
     const handsOver = job.isDraining()
     const tracked = handsOver ? null : trackNext(target, next.order)
-    let started: DetachedStep | null = null
-    const move = async (trx: Transaction) => {
-      await alongside?.(trx)
-      started = await moveDetached(trx, attempt, tracked)
-    }
-    const isMoved = tracked !== null || target.detached !== null
-    const complete = () => attempt.completeStep(order, isMoved ? move : alongside, { handsOver })
-    const isCancelled = await retryOutage(complete, job.signal)
+    const how = { handsOver, alongside, next: tracked ?? (target.detached ? null : undefined) }
+    const { isCancelled, detached } = await retryOutage(() => attempt.completeStep(order, how), job.signal)
     removeState(target)
-    target.detached = started
+    target.detached = detached
     if (!isCancelled && handsOver) throw new HandOver('The worker drains.')
     if (!isCancelled) return next.order
-    const drop = async (trx: Transaction) => void (started && (await moveDetached(trx, attempt, null)))
+    const drop = async (trx: Transaction) => void (detached && (await moveDetached(trx, attempt, null)))
     await retryOutage(() => attempt.end(next.order, CANCELLED, drop), job.signal)
     return null
   }

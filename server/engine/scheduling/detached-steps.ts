@@ -1,7 +1,7 @@
 // Which steps run on their server by themselves, under which token, and which attempt owns them. A row is written in the
 // transaction that starts the step, before anything can run: without a state path nothing was started under its token. With
 // one, the server knows. A step without a row runs attached.
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { newStepToken } from '#adapters/executors/detached.ts'
 import { ALL_REATTACH } from '#model/workers/live-workers.ts'
 import type { Database, Transaction } from '#platform/database/connect.ts'
@@ -61,25 +61,44 @@ export async function moveDetached(
   { targetId, attempt }: Owner,
   next: Tracked | null,
 ): Promise<DetachedStep | null> {
-  const token = next && newStepToken()
-  const announcedPath = (token && next?.statePathOf?.(token)) ?? null
-  const { rows } = await sql`
-    with ended as (
-      update detached_steps set ended_at = now() where target_id = ${targetId} and ended_at is null
-      returning 1
-    )
-    insert into detached_steps (token, target_id, step_order, server_id, attempt, run_as_user, state_path)
-    select ${token}, ${targetId}, ${next?.order ?? null}::integer, ${next?.serverId ?? null}::bigint, ${attempt},
-      ${next?.runAsUser ?? null}, ${announcedPath}
-    where ${token}::text is not null and (select count(*) from ended) >= 0 and ${ALL_REATTACH}
-    returning token`.execute(trx)
-  if (!next || !token || rows.length === 0) return null
-  const { order, runAsUser } = next
-  return { token, order, runAsUser, logFrom: 0, statePath: null, announcedPath, silentMs: 0 }
+  const move = moveInside({ targetId, attempt }, next, sql`(select) as owned`)
+  const { rows } = await sql<{ isStarted: boolean }>`
+    with ${move.parts} select ${move.isStarted} as "isStarted"`.execute(trx)
+  return rows[0]!.isStarted ? move.started : null
 }
 
 /**
- * From now on it may run under this token, with its state at this path. `reassigned`: another attempt owns it.
+ * What `moveDetached` does, as parts of another statement: once for each row of `owned`, of which there is one, or none when the
+ * attempt was lost. `started` holds if `isStarted` does.
+ */
+export function moveInside(
+  { targetId, attempt }: Owner,
+  next: Tracked | null,
+  owned: RawBuilder<unknown>,
+): { parts: RawBuilder<unknown>; isStarted: RawBuilder<boolean>; started: DetachedStep | null } {
+  const token = next && newStepToken()
+  const announcedPath = (token && next?.statePathOf?.(token)) ?? null
+  const parts = sql`
+    ended as (
+      update detached_steps set ended_at = now() from ${owned} where target_id = ${targetId} and ended_at is null
+      returning 1
+    ), started as (
+      insert into detached_steps (token, target_id, step_order, server_id, attempt, run_as_user, state_path)
+      select ${token}::text, ${targetId}, ${next?.order ?? null}::integer, ${next?.serverId ?? null}::bigint, ${attempt},
+        ${next?.runAsUser ?? null}, ${announcedPath}
+      from ${owned}
+      where ${token}::text is not null and (select count(*) from ended) >= 0 and ${ALL_REATTACH}
+      returning 1
+    )`
+  const isStarted = sql<boolean>`exists (select from started)`
+  if (!next || !token) return { parts, isStarted, started: null }
+  const { order, runAsUser } = next
+  const started = { token, order, runAsUser, logFrom: 0, statePath: null, announcedPath, silentMs: 0 }
+  return { parts, isStarted, started }
+}
+
+/**
+ * From now on it may run under this token, with its state at this path: the server can do it. `reassigned`: another attempt owns it.
  * `older-workers`: a worker is online that could not continue it.
  */
 export async function launchDetached(
@@ -98,6 +117,9 @@ export async function launchDetached(
     ), launched as (
       update detached_steps set state_path = ${statePath}, log_from = ${logFrom}, acknowledged_at = null
       where token in (select token from owned where "allReattach")
+      returning server_id
+    ), detaching as (
+      delete from attached_servers where server_id in (select server_id from launched)
     )
     select "allReattach" from owned`.execute(db)
   const [owned] = rows

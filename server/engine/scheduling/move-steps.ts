@@ -7,10 +7,19 @@ import type { Database, Transaction } from '#platform/database/connect.ts'
 import type { StoredStep } from '#platform/database/tables.ts'
 import type { JobContext } from '#platform/queue/handler.ts'
 import { noteSteps } from './committed-moves.ts'
+import { type DetachedStep, moveInside, type Tracked } from './detached-steps.ts'
 import { stepMoves } from './states.ts'
 
 type Change = (steps: readonly StoredStep[], at: string) => StoredStep[]
-type MovedSteps = { steps: StoredStep[]; moves: ReturnType<typeof stepMoves>; isCancelled: boolean }
+type MovedSteps = {
+  steps: StoredStep[]
+  moves: ReturnType<typeof stepMoves>
+  isCancelled: boolean
+  detached: DetachedStep | null
+}
+
+/** Which step may run detached now: null is none, undefined that none did before either. */
+export type NextDetached = Tracked | null | undefined
 
 /** The target belongs to another attempt; this one must no longer write. */
 export class JobReassignedError extends Error {
@@ -30,16 +39,16 @@ export function ownSteps(
 ) {
   return {
     /** In one statement, which is its own transaction. Null, with nothing written, when they are stored differently. */
-    async moveAlone(db: Database, change: Change): Promise<MovedSteps | null> {
-      const moved = await moveKnown(db, job, owner, known, change)
+    async moveAlone(db: Database, change: Change, next?: NextDetached): Promise<MovedSteps | null> {
+      const moved = await moveKnown(db, job, owner, known, change, next)
       known = moved?.steps ?? known
       return moved
     },
     /** Throws JobReassignedError when another attempt owns the target. */
-    async move(trx: Transaction, change: Change): Promise<MovedSteps> {
+    async move(trx: Transaction, change: Change, next?: NextDetached): Promise<MovedSteps> {
       const moved =
-        (await moveKnown(trx, job, owner, known, change)) ??
-        (await moveKnown(trx, job, owner, await readSteps(trx, owner.targetId), change))
+        (await moveKnown(trx, job, owner, known, change, next)) ??
+        (await moveKnown(trx, job, owner, await readSteps(trx, owner.targetId), change, next))
       if (!moved) throw new JobReassignedError('move its steps')
       known = moved.steps
       noteSteps(trx, moved.moves)
@@ -72,11 +81,13 @@ async function moveKnown(
   { targetId, attempt }: { targetId: number; attempt: number },
   known: readonly StoredStep[],
   change: Change,
+  next: NextDetached,
 ): Promise<MovedSteps | null> {
+  const detaching = next === undefined ? null : moveInside({ targetId, attempt }, next, sql`owned`)
   const changed = change(known, AT)
   const after = JSON.stringify(changed)
   const moves = stepMoves(known, changed)
-  const { rows } = await sql<{ at: string; isCancelled: boolean }>`
+  const { rows } = await sql<{ at: string; isCancelled: boolean; isStarted: boolean }>`
     with held as materialized (${job.held}),
     owned as materialized (
       select t.action_id, a.cancelled_at is not null as "isCancelled", clock_timestamp()::timestamptz(3) as at
@@ -94,8 +105,13 @@ async function moveKnown(
       from owned, json_to_recordset(${JSON.stringify(moves)}::json)
         as move ("order" int, previous text, status text, reason text)
       order by "order"
-    )
-    select at, "isCancelled", pg_notify(${ACTIONS_CHANNEL}, 'move ' || action_id) from owned`.execute(db)
+    )${detaching ? sql`, ${detaching.parts}` : sql``}
+    select at, "isCancelled", ${detaching?.isStarted ?? sql`false`} as "isStarted",
+      pg_notify(${ACTIONS_CHANNEL}, 'move ' || action_id)
+    from owned`.execute(db)
   const [row] = rows
-  return row ? { steps: JSON.parse(after.replaceAll(AT, row.at)), moves, isCancelled: row.isCancelled } : null
+  if (!row) return null
+  const { at, isCancelled, isStarted } = row
+  const steps = JSON.parse(after.replaceAll(AT, at))
+  return { steps, moves, isCancelled, detached: isStarted ? detaching!.started : null }
 }

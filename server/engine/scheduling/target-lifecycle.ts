@@ -18,7 +18,7 @@ import { type DetachedStep, takeDetached } from './detached-steps.ts'
 import { isFrozenAtStart } from './frozen-runs.ts'
 import { HELD, isHeld } from './held-targets.ts'
 import { findHome, RunsElsewhere, sendJobTo } from './home-worker.ts'
-import { JobReassignedError, type OwnSteps, ownSteps, readSteps } from './move-steps.ts'
+import { JobReassignedError, type NextDetached, type OwnSteps, ownSteps, readSteps } from './move-steps.ts'
 import { KEEP, revertStep } from './revert-plan.ts'
 import type { ScheduledAction, ScheduledTarget } from './scheduled-action.ts'
 import { lockScheduling, openSchedulingPass, type SchedulingPass } from './scheduling-pass.ts'
@@ -203,20 +203,23 @@ export async function openTargetLifecycle(deps: {
       release: watch.stop,
       /**
        * The step is done and the next one starts, unless the target is handed over; `alongside` writes in the same
-       * transaction. Returns whether the action was cancelled. Throws JobReassignedError when another attempt owns the
-       * target.
+       * transaction. Returns whether the action was cancelled, and the next step if it may run detached. Throws
+       * JobReassignedError when another attempt owns the target.
        */
-      async completeStep(order: number, alongside?: Alongside, how?: { handsOver: boolean }) {
+      async completeStep(
+        order: number,
+        { alongside, next, ...how }: { handsOver: boolean; alongside?: Alongside; next: NextDetached },
+      ): Promise<{ isCancelled: boolean; detached: DetachedStep | null }> {
         const change = (steps: readonly StoredStep[], at: string) => completeStep(steps, order, at, how)
-        const moved = alongside ? null : await own.moveAlone(db, change)
+        const moved = alongside ? null : await own.moveAlone(db, change, next)
         if (moved) {
           reportSteps(deps.onMoves, moved.moves)
-          return moved.isCancelled
+          return moved
         }
         return inJob(job, async (trx) => {
-          const { isCancelled } = await own.move(trx, change)
+          const moved = await own.move(trx, change, next)
           await alongside?.(trx)
-          return isCancelled
+          return moved
         })
       },
       /**
