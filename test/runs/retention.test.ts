@@ -90,6 +90,7 @@ async function rowsOf(actionIds: number[]) {
     (select count(*) from targets where action_id = any(${actionIds}::bigint[])) as targets,
     (select count(*) from events where action_id = any(${actionIds}::bigint[])) as events,
     (select count(*) from deliveries where action_id = any(${actionIds}::bigint[])) as deliveries,
+    (select count(*) from approval_requests where action_id = any(${actionIds}::bigint[])) as requests,
     (select count(*) from step_log_chunks c join targets t on t.id = c.target_id
       where t.action_id = any(${actionIds}::bigint[])) as logs`.execute(db)
   return rows[0]!
@@ -109,6 +110,8 @@ suite('runs', () => {
     const hookId = await createHook(db, tree, 'outgoing')
     for (const id of [old, young]) {
       await addLog(id)
+      await sql`insert into approval_requests (action_id, environment_id, pipeline_id, due_at)
+        values (${id}, ${tree.environmentId}, ${tree.pipelineId}, null)`.execute(db)
       await sql`with e as (insert into events (action_id, status, status_reason_code)
           values (${id}, 'completed', 'COMPLETED') returning id)
         insert into deliveries (hook_id, event_id, action_id, is_final, state)
@@ -118,8 +121,8 @@ suite('runs', () => {
     const before = await readRetentionTotals(db)
     await prune()
     assert.deepEqual(await left(), [young])
-    assert.deepEqual(await rowsOf([old]), { targets: 0, events: 0, deliveries: 0, logs: 0 })
-    assert.deepEqual(await rowsOf([young]), { targets: 2, events: 1, deliveries: 1, logs: 2 })
+    assert.deepEqual(await rowsOf([old]), { targets: 0, events: 0, deliveries: 0, requests: 0, logs: 0 })
+    assert.deepEqual(await rowsOf([young]), { targets: 2, events: 1, deliveries: 1, requests: 1, logs: 2 })
     const { token } = tree.owner
     assert.equal((await request('GET', `/actions/${old}`, { token })).status, 404)
     assert.deepEqual(await requestsOf(hookId), [requestId], 'records of deliveries have a limit of their own')
