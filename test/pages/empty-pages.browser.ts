@@ -165,7 +165,8 @@ describe('empty pages', () => {
     const { page, errors, close } = await openPage(world, '/app/applications')
     await page.getByText('No applications yet').waitFor()
     await page.locator('main section').getByRole('button', { name: 'Add application' }).click()
-    await page.getByRole('dialog', { name: 'Add application' }).waitFor()
+    // Opening it moves the focus there.
+    await page.getByRole('dialog', { name: 'Add application' }).locator(':focus').waitFor()
     await page.keyboard.press('Escape')
     await goTo(page, '/app/hooks')
     await page.locator('main section').getByRole('button', { name: 'Add hook' }).click()

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { until } from '#test/support/until.ts'
+import { focusMovesTo } from './keyboard.ts'
 import { isDisabledWithReason, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 
 const LOCAL_SERVER = { provider_code: 'local', root_directory: '/srv/forms' }
@@ -106,13 +107,14 @@ describe('forms', () => {
     const { page, close } = await openPage(world, '/app/servers')
     const dialog = await openDialog(page, 'Add server')
     await page.keyboard.press('ControlOrMeta+k')
-    await page.getByRole('combobox', { name: 'Search and commands' }).waitFor()
+    // Opening it moves the focus there.
+    await focusMovesTo(page, 'Search and commands')
     await page.keyboard.press('Escape')
     await page.getByRole('combobox', { name: 'Search and commands' }).waitFor({ state: 'detached' })
     await dialog.getByLabel('Name').fill('web-8')
     await page.keyboard.press('Escape')
     const question = page.getByRole('dialog', { name: 'Discard unsaved changes?' })
-    await question.waitFor()
+    await focusMovesTo(page, 'Discard changes')
     await page.keyboard.press('Escape')
     await question.waitFor({ state: 'detached' })
     assert.equal(await dialog.getByLabel('Name').inputValue(), 'web-8')

@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type Sshd, startSshd } from '#test/support/sshd.ts'
 import { findViolations } from './axe.ts'
+import { focusMovesTo } from './keyboard.ts'
 import { looksRight } from './looks.ts'
 import { goTo, isLoaded, openPage, openPagesWorld, type PagesWorld } from './world.ts'
 import { assertWrites } from './writes.ts'
@@ -65,7 +66,7 @@ describe('servers, applications and variables', () => {
     await isLoaded(page)
     await tabTo(page, 'Add server')
     await page.keyboard.press('Enter')
-    await page.getByRole('dialog').getByLabel('Name').waitFor()
+    await focusMovesTo(page, 'Name')
     await tabTo(page, 'Over SSH', 'Shift+Tab')
     await page.keyboard.press('ArrowRight')
     await tabTo(page, 'Name')
@@ -122,8 +123,7 @@ describe('servers, applications and variables', () => {
     await isLoaded(page)
     await tabTo(page, 'Add application')
     await page.keyboard.press('Enter')
-    await page.getByRole('dialog').getByLabel('Repository').waitFor()
-    await tabTo(page, 'Repository')
+    await focusMovesTo(page, 'Repository')
     await page.keyboard.type(repository)
     await tabTo(page, 'Credential')
     await page.getByText('Repository found').waitFor()

@@ -70,7 +70,7 @@ describe('runs in the browser', () => {
     await page.getByText(/^Cancel(ed|ing) Two steps #\d+$/).waitFor()
     await world.openAll()
     await page.getByRole('button', { name: 'Retry' }).press('Enter')
-    await page.getByRole('dialog').getByText('Starts a new run').waitFor()
+    await dialogHasFocus(page, 'Retry')
     await page.keyboard.press('Enter')
     await page.getByText('All targets completed.').waitFor()
     await page.getByText('Retry of').waitFor()
@@ -312,7 +312,7 @@ describe('runs in the browser', () => {
     await drawer.getByText('Received call').waitFor()
     await page.goBack()
     await page.getByRole('button', { name: 'Replay' }).press('Enter')
-    await page.getByRole('dialog').getByText('Starts a new run').waitFor()
+    await dialogHasFocus(page, 'Replay')
     await page.keyboard.press('Enter')
     await page.getByText(/^The call to External service was replayed as #\d+\.$/).waitFor()
     await until('the new run is shown', 20_000, async () => !page.url().endsWith(`/${id}`))
@@ -421,4 +421,11 @@ async function createFailing(world: PagesWorld, count: number): Promise<void> {
 
 async function rowsAre(page: Page, count: number): Promise<void> {
   await until(`${count} rows`, 20_000, async () => (await page.locator('[data-action]').count()) === count)
+}
+
+/** Opening the dialog that starts a new run moves the focus to its button, which has the name of the one that opens it. */
+async function dialogHasFocus(page: Page, button: string): Promise<void> {
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Starts a new run').waitFor()
+  await dialog.getByRole('button', { name: button }).and(page.locator(':focus')).waitFor()
 }
