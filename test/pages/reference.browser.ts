@@ -37,25 +37,28 @@ describe('the reference', () => {
     for (const end of ends.reverse()) await end()
   })
 
+  // Roles and texts are searched in parts of the page: in all of it, that takes seconds.
   const operation = (page: Page, id: string) => page.locator(`article#${id}`)
+  const header = (page: Page) => page.locator('header')
+  const tokenForm = (page: Page) => page.locator('form[aria-label="Token for Try it"]')
 
   async function open(path = '/docs') {
     const opened = await openPage(world, path, null)
-    await opened.page.getByRole('combobox', { name: 'Search the API' }).waitFor()
+    await header(opened.page).getByRole('combobox', { name: 'Search the API' }).waitFor()
     return opened
   }
 
   async function useToken(page: Page, token: string): Promise<void> {
-    await page.getByLabel('Token for Try it').and(page.locator('input')).fill(token)
-    await page.getByRole('button', { name: 'Use' }).click()
+    await tokenForm(page).getByLabel('Token for Try it').fill(token)
+    await tokenForm(page).getByRole('button', { name: 'Use' }).click()
   }
 
   it('finds calls by the keyboard alone, and goes there', async () => {
     const { page, errors, close } = await open()
-    const search = page.getByRole('combobox')
+    const search = header(page).getByRole('combobox')
     await page.keyboard.press('/')
     await page.keyboard.type('rotate secret')
-    const options = page.getByRole('option')
+    const options = header(page).getByRole('option')
     assert.match(await options.first().innerText(), /Rotate the secret of an incoming hook/)
     assert.equal(await search.getAttribute('aria-expanded'), 'true')
     assert.equal(await options.first().getAttribute('aria-selected'), 'true')
@@ -64,14 +67,16 @@ describe('the reference', () => {
     assert.match(await page.locator(`#${active}`).innerText(), /of an outgoing hook/)
     await page.keyboard.press('Enter')
     assert.equal(new URL(page.url()).hash, '#rotateOutgoingHookSecret')
-    const heading = page.getByRole('link', { name: 'Rotate the secret of an outgoing hook' }).last()
+    const heading = operation(page, 'rotateOutgoingHookSecret')
+      .getByRole('link', { name: 'Rotate the secret of an outgoing hook' })
+      .last()
     await assertInView(page, heading)
     const current = page.locator('nav a[aria-current]')
     assert.match(await current.innerText(), /outgoing hook/)
     await assertInView(page, current)
 
     await search.fill('nothing has this name')
-    await page.getByRole('status').getByText('No results').waitFor()
+    await header(page).getByRole('status').getByText('No results').waitFor()
     assert.equal(await options.count(), 0)
     assert.deepEqual(errors, [])
     await close()
@@ -116,9 +121,11 @@ describe('the reference', () => {
   it('tries a call with the token of this tab, and shows status, headers and body', async () => {
     const { page, errors, close } = await open()
     await useToken(page, 'gty_not_a_token')
-    await page.getByText(/^401: /).waitFor()
+    await tokenForm(page)
+      .getByText(/^401: /)
+      .waitFor()
     await useToken(page, world.owner.token)
-    await page.getByText(`(${world.owner.email})`).waitFor()
+    await tokenForm(page).getByText(`(${world.owner.email})`).waitFor()
 
     const article = operation(page, 'readOrganization')
     await article.getByRole('button', { name: 'Try it' }).click()
@@ -188,8 +195,8 @@ describe('the reference', () => {
   it('is accessible and fits its window, light and dark, wide and narrow', async () => {
     const { page, errors, close } = await open('/docs#runPipeline')
     await operation(page, 'runPipeline').getByRole('button', { name: 'Try it' }).click()
-    await page.getByRole('combobox').fill('hook')
-    await page.getByRole('option').first().waitFor()
+    await header(page).getByRole('combobox').fill('hook')
+    await header(page).getByRole('option').first().waitFor()
     await page.evaluate(ONE_OF_EACH)
     await looksRight(page, 'the reference', 1280)
     assert.deepEqual(errors, [])
