@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import type { Browser, Page, Response } from 'playwright-core'
-import { openBrowser } from '#test/pages/browser.ts'
+import { launchBrowser } from '#test/pages/browser.ts'
 import type { Bench } from './bench.ts'
 import { overviewFigures } from './overview.ts'
 import { storeActions } from './stored-actions.ts'
@@ -22,7 +22,7 @@ export const page: Bench = async (workbench, size) => {
   const database = await workbench.createDatabase('page')
   const { owner, pipelineId } = await storeActions(database, stored)
   const server = await workbench.startServer(database.settings)
-  const browser = await openBrowser({ isComplete: true })
+  const browser = await launchBrowser({ isComplete: true })
   workbench.defer(() => browser.close())
   const context = await browser.newContext({ baseURL: server.url, viewport: { width: 1280, height: 900 } })
   await context.addCookies([{ name: 'gantry_session', value: owner.token, url: server.url }])

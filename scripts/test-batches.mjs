@@ -8,8 +8,16 @@ import { join, resolve } from 'node:path'
 /** As many as two cores keep busy. */
 const PROCESSES = 3
 
-/** The folders whose files take longest come first, so that no process is left alone with one at the end. */
-const LONGEST = ['cli/main-path', 'runs', 'project', 'deliveries', 'incoming']
+/** The files that take longest come first, so that no process is left alone with one at the end. */
+const LONGEST = [
+  'cli/main-path',
+  'runs',
+  'project',
+  'deliveries',
+  'incoming',
+  'pages/pages.browser',
+  'pages/runs.browser',
+]
 
 const files = [...new Set(process.argv.slice(2).flatMap((pattern) => globSync(pattern)))].sort()
 if (files.length === 0) {

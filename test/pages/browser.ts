@@ -1,7 +1,8 @@
-// One browser for all tests of the pages: Debian's Chromium, driven by playwright-core. Its headless shell is the same
+// The browser for all tests of the pages: Debian's Chromium, driven by playwright-core. Its headless shell is the same
 // engine without a window, and takes less than half of the CPU time.
 import { existsSync } from 'node:fs'
-import { type Browser, chromium } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium } from 'playwright-core'
+import { afterBatch, isBatch } from '#test/support/batch-end.ts'
 
 const HEADLESS_SHELL = '/usr/lib/chromium/chromium-headless-shell'
 const CHROMIUM = [
@@ -17,8 +18,43 @@ function findChromium(paths: string[]): string {
   return found
 }
 
+let shared: Promise<Browser> | undefined
+
+/** The browser of a test file. Files that run one after the other in one process share it. */
+export async function openBrowser(): Promise<Browser> {
+  if (!isBatch()) return launchBrowser()
+  // After a crash the files that follow have another one.
+  if (!(await shared)?.isConnected()) {
+    shared = launchBrowser()
+    const launched = shared
+    afterBatch(async () => (await launched).close())
+  }
+  return partOf(await shared!)
+}
+
+/** The same browser as if it were another one: it has, and closes, only its own contexts. */
+function partOf(browser: Browser): Browser {
+  const contexts: BrowserContext[] = []
+  const own: Partial<Browser> = {
+    async newContext(options) {
+      const context = await browser.newContext(options)
+      contexts.push(context)
+      return context
+    },
+    async close() {
+      for (const context of contexts) await context.close()
+    },
+  }
+  return new Proxy(browser, {
+    get(_, name) {
+      const value = Reflect.get(Object.hasOwn(own, name) ? own : browser, name)
+      return typeof value === 'function' ? value.bind(browser) : value
+    },
+  })
+}
+
 /** `isComplete`: the browser that people use, to measure what they wait for. */
-export async function openBrowser({ isComplete = false } = {}): Promise<Browser> {
+export async function launchBrowser({ isComplete = false } = {}): Promise<Browser> {
   return chromium.launch({
     executablePath: findChromium(isComplete ? CHROMIUM : [HEADLESS_SHELL, ...CHROMIUM]),
     // Root and many containers cannot use it; the pages are our own.

@@ -24,14 +24,14 @@ export async function looksRight(page: Page, state: string, width = 1200): Promi
 }
 
 /** The other two ways as well, dark and wide, light and narrow, where nothing but colors is new. */
-export async function looksRightInEveryWay(page: Page, state: string): Promise<void> {
-  await looksRight(page, state, WIDE)
+export async function looksRightInEveryWay(page: Page, state: string, width = WIDE): Promise<void> {
+  await looksRight(page, state, width)
   await page.emulateMedia({ colorScheme: 'dark' })
   await isAccessible(page, `${state}, dark and wide`, 'colors')
   await page.emulateMedia({ colorScheme: 'light' })
   await page.setViewportSize(NARROW)
   await isAccessible(page, `${state}, light and narrow`, 'colors')
-  await page.setViewportSize({ width: WIDE, height: 800 })
+  await page.setViewportSize({ width, height: 800 })
 }
 
 const WIDE = 1440

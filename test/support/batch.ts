@@ -4,15 +4,18 @@ import { readdir, readFile, rm, rmdir, unlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { beginBatch, endBatch } from './batch-end.ts'
 
 /** Runs what is left in the queue: each file to its end, with what it does after its last test, before the next one. */
 export async function runQueue(runner: string): Promise<void> {
   await rm(runner)
+  beginBatch()
   const queue = join(dirname(runner), 'queue')
   for (const entry of (await ifPresent(readdir(queue)))?.sort() ?? []) {
     const file = await take(join(queue, entry))
     if (file !== undefined) await runFile(file)
   }
+  await endBatch()
   // The last one takes the folders with it.
   await rmdir(queue).catch(() => {})
   await rmdir(dirname(queue)).catch(() => {})
