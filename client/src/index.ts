@@ -30,3 +30,4 @@ export {
   verifyDelivery,
 } from './verify-delivery.ts'
 export type { WaitOptions } from './wait.ts'
+export { whatChanged } from './what-changed.ts'

@@ -1,12 +1,11 @@
 // Runs that wait for people: which ones, what they ship, and the decision.
-import { type components, type Gantry, GantryError } from '@gantry/client'
+import { type components, type Gantry, GantryError, whatChanged } from '@gantry/client'
 import { type ActionListItem, pathOf, sourceOf, stateOf } from '../actions.ts'
 import { confirm } from '../ask.ts'
 import type { Cli } from '../cli.ts'
 import { examples, type Register, run } from '../command.ts'
 import { Failure, usage } from '../ending.ts'
 import { EXIT } from '../exit-codes.ts'
-import { type Approval, type Covered, whatChanged } from '../runs/approval.ts'
 import { printChanges } from '../runs/changes.ts'
 import { ACTION, findActionId, readAction } from '../runs/find.ts'
 import { plain, type Screen } from '../screen.ts'
@@ -14,6 +13,28 @@ import { type Column, oneLine, printTable } from '../table.ts'
 import { ago } from '../times.ts'
 
 type ActionGates = components['schemas']['ActionGates']
+type Covered = {
+  servers: { name: string; host: string | null; port: number | null }[]
+  steps: { name: string; command: string | null }[]
+  application: { install_dependencies_command: string | null; build_command: string | null } | null
+  variables: string[]
+  rollout: object | null
+}
+type Approval = {
+  subject: string | null
+  covers: Covered | null
+  live: object | null
+  required: number
+  is_preparing: boolean
+  why_not: string | null
+  decisions: {
+    user: { name: string }
+    decision: string
+    comment: string | null
+    lapsed_at: string | null
+    counts: boolean
+  }[]
+}
 type Options = { comment?: string; yes?: true; json?: true }
 type Verb = 'approve' | 'reject'
 

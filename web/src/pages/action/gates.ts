@@ -1,5 +1,5 @@
 // What the gates of a run say. Pure.
-import type { components } from '#client/index.ts'
+import { type components, whatChanged } from '#client/index.ts'
 import type { ActionGates, Gate } from '#web/base/api/types.ts'
 import { plural } from '#web/base/ui/status.ts'
 
@@ -120,26 +120,6 @@ export function whyTooLate(gate: Gate, seen: ApprovalDetails, reason: string): s
 /** Before it is known what. */
 const CHANGED = 'Something has changed since you looked. Gantry is finding out what would ship now…'
 export const LOOK_AGAIN = 'Something has changed since you looked. Look at what ships now, then decide again.'
-
-const PARTS: [keyof Covered, string][] = [
-  ['servers', 'the servers'],
-  ['steps', 'the steps'],
-  ['application', 'the settings of the application'],
-  ['variables', 'the variables'],
-  ['rollout', 'the rollout'],
-]
-
-/** `the servers and the steps have`. */
-function whatChanged(seen: ApprovalDetails, now: ApprovalDetails): string {
-  const differ = (one: unknown, other: unknown) => JSON.stringify(one) !== JSON.stringify(other)
-  const parts = PARTS.filter(([part]) => differ(seen.covers?.[part], now.covers?.[part])).map(
-    ([, name]) => name,
-  )
-  if (differ(seen.live, now.live)) parts.push('what is live on the servers')
-  if (parts.length === 0) return 'something that it covers, such as the value of a variable, has'
-  const listed = parts.join(', ').replace(/, ([^,]*)$/, ' and $1')
-  return `${listed} ${listed === 'the rollout' || listed.startsWith('what is') ? 'has' : 'have'}`
-}
 
 /** Of a decision that does not count: why. */
 export function whyNotCounted({ decision, lapsed_at, counts }: Decision): string | undefined {
