@@ -55,15 +55,19 @@ function createChecking(deps: ChecksDeps, signal: AbortSignal) {
   /** One request at a time for each credential: checks must not use up what deliveries need. */
   const busy = new Map<number, Promise<void>>()
   let claiming: Promise<void> | undefined
+  /** A credential has become free since the last claim was sent. */
+  let isOutdated = false
 
   function begin(): void {
     preparing.begin()
+    isOutdated = claiming !== undefined
     claiming ??= claim()
       .catch((error) => {
         if (!signal.aborted) onError(error as Error)
       })
       .finally(() => {
         claiming = undefined
+        if (isOutdated) begin()
       })
   }
 
