@@ -1,6 +1,6 @@
 // Commands that start, repeat and end runs.
 import type { Command } from 'commander'
-import { stateOf } from '../actions.ts'
+import { type Action, stateOf } from '../actions.ts'
 import { every, examples, type Register, run } from '../command.ts'
 import { printDetails } from '../details.ts'
 import { printComparisons } from '../runs/changes.ts'
@@ -82,12 +82,17 @@ export const cancel: Register = (program) => {
         const action = await gantry.post('/actions/{id}/cancel', { params: { path: { id } } })
         if (json) return screen.json(action)
         screen.print(
-          action.completed_at === null
-            ? `#${id} is being canceled; its running steps have ten seconds to end.`
-            : `#${id}: ${stateOf(action)}`,
+          action.completed_at === null ? `#${id} ${beingCanceled(action)}` : `#${id}: ${stateOf(action)}`,
         )
       }),
     )
+}
+
+function beingCanceled({ targets }: Action): string {
+  const isLost = targets.some(({ status_reason_code }) => status_reason_code === 'RECONNECTING')
+  return isLost
+    ? 'is being canceled; a step whose connection was lost ends when its server is reached again, or with its lease.'
+    : 'is being canceled; its running steps have ten seconds to end.'
 }
 
 export const plan: Register = (program) => {
