@@ -88,8 +88,9 @@ suite('compared with Octokit, the next request is not earlier, and at most five 
       const waits = expected.get(name)!
       assert.equal(waits.length, script.length)
       const receiver = await openReceiver(t)
-      let answered = 0
+      let [answered, answeredAt] = [0, 0]
       receiver.behave((_, response) => {
+        answeredAt = performance.now()
         const answer = script[answered++] ?? { status: 201 }
         response.writeHead(answer.status, answer.headers?.(Date.now())).end(JSON.stringify(answer.body ?? {}))
       })
@@ -99,13 +100,16 @@ suite('compared with Octokit, the next request is not earlier, and at most five 
       for (const [index, seconds] of waits.entries()) {
         await world.recorded(hook.id, index + 1)
         await untilTrue(async () => (await world.deliveries(hook.id))[0]!.leased_until === null)
-        // What has passed since the answer is less than a second.
-        await passPauses(world.api, seconds - 1)
+        const ahead = seconds - secondsSince(answeredAt) - 1
+        await passPauses(world.api, ahead)
         await new Promise((resolve) => setTimeout(resolve, 150))
-        assert.equal(receiver.arrivals.length, index + 1, 'it was sent earlier')
+        const isEarly = secondsSince(answeredAt) + ahead < seconds
+        assert.ok(!isEarly || receiver.arrivals.length === index + 1, 'it was sent earlier')
         await passPauses(world.api, 6)
         await receiver.until(index + 2)
       }
       await untilTrue(async () => (await world.deliveries(hook.id))[0]!.state === 'delivered')
     })
 })
+
+const secondsSince = (at: number) => (performance.now() - at) / 1_000
