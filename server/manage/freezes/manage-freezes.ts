@@ -168,7 +168,8 @@ function checkTimes({ starts_at, ends_at, weekly, time_zone }: Times): HttpProbl
     if (starts_at !== null) errors.add('starts_at', 'cannot be combined with weekly')
     if (ends_at !== null) errors.add('ends_at', 'cannot be combined with weekly')
     if (time_zone === null) errors.add('time_zone', 'is required with weekly')
-    else if (!isTimeZone(time_zone)) errors.add('time_zone', 'is not a known time zone')
+    else if (!isTimeZone(time_zone))
+      errors.add('time_zone', 'is not a known time zone; give a name such as Europe/Berlin')
     if (isEmptyWeek(weekly)) errors.add('weekly.to', 'must differ from weekly.from')
   }
   for (const [field, time] of Object.entries({ starts_at, ends_at }))
