@@ -97,6 +97,9 @@ describe('a new installation', () => {
     await page.keyboard.press('Enter')
     await notice.getByRole('link', { name: 'Run #2' }).waitFor()
     await notice.getByText('Completed', { exact: true }).waitFor()
+    // The last part of the page that shows it: nothing moves below the focus from here on.
+    await page.getByRole('link', { name: /#2: Completed/ }).waitFor()
+    await notice.getByRole('link', { name: 'Open the result' }).waitFor()
     await tabTo(page, 'Open the result', 'Shift+Tab')
     await page.keyboard.press('Enter')
     await page.getByText('All targets completed.').waitFor()

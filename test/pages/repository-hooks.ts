@@ -186,10 +186,11 @@ export function testRepositoryHooks(theWorld: () => PagesWorld, theGithub: () =>
 
     const settings = page.getByRole('region', { name: 'Settings' })
     assert.ok(await settings.getByLabel('Poll the repository').isChecked())
-    await settings.getByLabel('Seconds between polls').fill('5')
-    await settings.getByRole('button', { name: 'Save changes' }).click()
-    await settings.getByText(/30/).last().waitFor()
-    await settings.getByLabel('Seconds between polls').fill('90')
+    const seconds = settings.getByLabel('Seconds between polls')
+    await seconds.fill('5')
+    await seconds.blur()
+    await until('it is the shortest interval', 10_000, async () => (await seconds.inputValue()) === '30')
+    await seconds.fill('90')
     const branches = settings.getByLabel('Branches to poll')
     for (const branch of ['main', 'next']) {
       await branches.fill(branch)
