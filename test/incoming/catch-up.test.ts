@@ -250,17 +250,6 @@ suite('branches', () => {
     assert.equal((await listMissed(hook.id)).length, 1)
   })
 
-  test('are compared right after a person has repaired the webhook', async (t) => {
-    const { host, hook } = await open(t, 'gitea')
-    host.hooks.webhooks.length = 0
-    await pass(hook.id)
-    assert.equal((await done(hook.id)).state, 'missing')
-    host.tips.set('main', hash(2))
-    assert.equal((await world.ask(hook.id)).status, 202)
-    await until('the missed push is found', 15_000, async () => (await listMissed(hook.id)).length === 1)
-    assert.equal((await world.read(hook.id)).connection.state, 'connected')
-  })
-
   test('that were deleted, or that the hook was never called for, make no call', async (t) => {
     const { host, hook } = await open(t, 'gitea')
     host.tips.delete('main')

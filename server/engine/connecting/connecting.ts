@@ -120,13 +120,7 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
       hasOtherSecret,
       sentSecret: subject.sealedSecret,
     }
-    // What was missed until now is caught up with next: not in an hour.
-    if (claimed.task !== 'check')
-      return store(claimed, subject.credentialId, {
-        ...outcome,
-        againMs: isDone && wasChecked(claimed) ? 0 : null,
-      })
-    if (result.calls !== true || finding.webhookId === null)
+    if (claimed.task !== 'check' || result.calls !== true || finding.webhookId === null)
       return store(claimed, subject.credentialId, outcome)
     const caughtUp = await catchUp({ ...options, signal }, claimed, contact, subject, finding.webhookId)
     if (caughtUp.kind === 'lost' || signal.aborted) return
@@ -247,8 +241,6 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
 function openReplaced(box: SecretBox, { replaced, hookId }: ClaimedConnection): Webhook | null {
   return replaced && (JSON.parse(box.open(replaced, replacedAad(hookId))) as Webhook)
 }
-
-const wasChecked = ({ checkedAt }: ClaimedConnection) => checkedAt !== null
 
 /** How soon the rest is caught up with; null: with the next check. */
 function againAfter({ failures }: ClaimedConnection, caughtUp: CaughtUp | Wait | HostFailure): number | null {

@@ -2,9 +2,6 @@ import type { DetachedSteps } from '#adapters/executors/detached.ts'
 import { type DetachedStep, forgetDetached } from '#engine/scheduling/detached-steps.ts'
 import type { Database } from '#platform/database/connect.ts'
 
-/** Short steps are removed together: each removal takes a process on the server, and a statement. */
-const REMOVE_AFTER_MS = 1_000
-
 type Due = { token: string; statePath: string | null; steps: DetachedSteps | undefined }
 
 /**
@@ -14,11 +11,8 @@ type Due = { token: string; statePath: string | null; steps: DetachedSteps | und
 export function createRemovals(db: Database) {
   const due: Due[] = []
   const begun: Promise<void>[] = []
-  let timer: NodeJS.Timeout | undefined
 
-  function removeDue(): void {
-    clearTimeout(timer)
-    timer = undefined
+  function begin(): void {
     const groups = Map.groupBy(due.splice(0), ({ steps }) => steps)
     for (const [steps, group] of groups) begun.push(remove(steps, group).catch(() => {}))
   }
@@ -35,11 +29,9 @@ export function createRemovals(db: Database) {
       due.push({ token, statePath, steps })
     },
     /** A step has started. */
-    begin(): void {
-      if (due.length > 0) timer ??= setTimeout(removeDue, REMOVE_AFTER_MS)
-    },
+    begin,
     async finish(): Promise<void> {
-      removeDue()
+      begin()
       await Promise.all(begun)
     },
   }
