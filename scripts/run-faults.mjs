@@ -1,5 +1,6 @@
-// Runs the tests under test/faults, or the files given: as many at a time as two cores keep up with, the longest first, and
-// those that measure time at the end. Node's own runner has one limit for all files, and takes them by name.
+// Runs the tests under test/faults, or the files given: as many at a time as two cores keep up with, the longest first; then those
+// that wait out outages; then, one by one, those that measure time. Node's own runner has one limit for all files, and takes them
+// by name.
 import { globSync } from 'node:fs'
 import { basename } from 'node:path'
 import { run } from 'node:test'
@@ -8,12 +9,9 @@ import { globalSetup, globalTeardown } from '../test/support/global-setup.ts'
 
 /** Tenths of a core. */
 const CAPACITY = 20
-/**
- * What a file takes of it. Most wait most of the time: for leases, pauses and other processes. Those that measure time run
- * two at a time, when the others have ended.
- */
-const SHARES = { fault: 3, outage: 3, timed: CAPACITY / 2 }
-const [BUSY, ALONE] = [8, CAPACITY]
+/** What a file takes of it. Most wait most of the time: for leases, pauses and other processes. */
+const SHARES = { fault: 4, outage: 6, timed: CAPACITY }
+const BUSY = 8
 const SHARES_OF = {
   'actions-at-scale.fault': BUSY,
   'bench-smoke.fault': BUSY,
@@ -24,9 +22,6 @@ const SHARES_OF = {
   'older-postgres.fault': BUSY,
   'overview-at-scale.fault': BUSY,
   'release.fault': BUSY,
-  'busy-environment.timed': ALONE,
-  'frozen-workers.timed': ALONE,
-  'overload.timed': ALONE,
 }
 
 /** They start first, so that none of them is left alone at the end. */
@@ -73,8 +68,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupt
 const beganAt = performance.now()
 await globalSetup()
 try {
-  await runAll(plans.filter(({ isTimed }) => !isTimed))
-  if (isGreen) await runAll(plans.filter(({ isTimed }) => isTimed))
+  for (const kind of Object.keys(SHARES)) if (isGreen) await runAll(plans.filter((plan) => plan.kind === kind))
 } finally {
   await globalTeardown()
 }
@@ -87,8 +81,8 @@ function planOf(file) {
   const place = LONGEST.indexOf(name)
   return {
     file,
-    isTimed: kind === 'timed',
-    share: SHARES_OF[name] ?? SHARES[kind] ?? ALONE,
+    kind,
+    share: SHARES_OF[name] ?? SHARES[kind],
     place: place === -1 ? LONGEST.length : place,
   }
 }
