@@ -68,7 +68,8 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupt
 const beganAt = performance.now()
 await globalSetup()
 try {
-  for (const kind of Object.keys(SHARES)) if (isGreen) await runAll(plans.filter((plan) => plan.kind === kind))
+  for (const kind of Object.keys(SHARES))
+    if (isGreen) await runAll(plans.filter((plan) => plan.kind === kind))
 } finally {
   await globalTeardown()
 }
