@@ -49,7 +49,7 @@ const BENCHES: Record<string, Bench> = {
 const GATED = ['backlog', 'ingest', 'ingest-all']
 const AT_GATE: Record<Size, number> = { full: 50_000, smoke: 20 }
 
-/** Nobody keeps what smoke runs store. */
+/** What smoke runs store is not kept. */
 const UNSAFE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
 
 async function main(): Promise<number> {

@@ -28,7 +28,7 @@ const statements: string[] = [
   end $$`,
   `create trigger remove_approval_requests after delete on actions referencing old table as removed
     for each statement execute function remove_approval_requests()`,
-  // What changes with the settings of an environment; not those that nobody was asked about yet.
+  // What changes with the settings of an environment; only those that people were asked about, or have approved.
   'drop index approval_requests_environment',
   `create index approval_requests_environment on approval_requests (environment_id)
     where expires_at is not null or approved_at is not null`,
