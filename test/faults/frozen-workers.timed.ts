@@ -1,5 +1,5 @@
 // Many runs in one environment, whose changes all go through one lock: a worker that freezes, or whose machine goes away, holds
-// nobody up. GANTRY_TEST_LOAD_SECONDS makes the load longer.
+// the others up only briefly. GANTRY_TEST_LOAD_SECONDS makes the load longer.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -23,7 +23,7 @@ const MAX_MS = 60_000 + LOAD_SECONDS * 6_000
 const LONGEST_PAUSE_SECONDS = 8
 
 for (const major of ['15', '18'])
-  test(`PostgreSQL ${major}: a worker that freezes with the lock of the environment holds nobody up for long`, async (t) => {
+  test(`PostgreSQL ${major}: a worker that freezes with the lock of the environment delays the others only briefly`, async (t) => {
     const { db, start, startCalls } = await openBusyEnvironment(t, major, { GANTRY_HEARTBEAT_SECONDS })
     const [sleeper] = await Promise.all([start('worker'), start('worker')])
     const calls = startCalls(20)
@@ -42,7 +42,7 @@ for (const major of ['15', '18'])
     assert.equal(sleeper!.child.exitCode, null)
   })
 
-test('a worker whose machine loses its power or its network holds nobody up for long', async (t) => {
+test('a worker whose machine loses its power or its network delays the others only briefly', async (t) => {
   const { db, settings, start, startCalls } = await openBusyEnvironment(t, '18', { GANTRY_HEARTBEAT_SECONDS })
   const proxy = await startSilentProxy(t, settings)
   await Promise.all([start('worker', { DATABASE_URL: urlOf(proxy.port) }), start('worker')])

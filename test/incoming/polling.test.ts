@@ -172,7 +172,7 @@ suite('a hook that polls its repository', () => {
     assert.equal((await callsOf(hook.id)).length, 3)
   })
 
-  test('makes no call for a branch that it is told to poll later', async (t) => {
+  test('makes no call for a branch that is added to the poll later', async (t) => {
     const { repository, first } = await openRepository(t)
     const { body: hook } = await create({ poll: { refs: ['main'] }, variables })
     await poll(hook.id)

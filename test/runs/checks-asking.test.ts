@@ -1,42 +1,16 @@
 // How a repository host is asked about the checks of a commit, and what it may answer.
 import assert from 'node:assert/strict'
-import { after, afterEach, suite, test } from 'node:test'
+import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { ASKING, openChecks, QUEUED } from '#test/support/checks.ts'
+import { ASKING, addBuild, endBuild, openChecks, QUEUED } from '#test/support/checks.ts'
 import { BAD_GATEWAY, failingAt } from '#test/support/services/failures.ts'
 import type { Github } from '#test/support/services/github.ts'
-import { type GithubSuite, stateOf as reported } from '#test/support/services/github-checks.ts'
+import { stateOf as reported } from '#test/support/services/github-checks.ts'
 import type { TestTree } from '#test/support/world.ts'
 
-const { db, openTree, start, stateOf, look, later, gateOf } = await openChecks({ after })
+const { db, openTree, start, stateOf, look, later, gateOf, stopWaiting, settle } = await openChecks({ after })
 
 const repository = 'acme/shop'
-
-/** A suite of GitHub Actions with one job. */
-function addBuild(host: Github, sha: string, state: string, link: string | null = null) {
-  const suiteOf = host.checks.addSuite({ repository, sha, ...reported(state) })
-  return { suite: suiteOf, run: host.checks.addRun(suiteOf, 'build', state, link) }
-}
-
-const end = (one: { suite: GithubSuite; run: object }, state: string) => {
-  Object.assign(one.suite, reported(state))
-  Object.assign(one.run, reported(state))
-}
-
-/** Nothing of one test waits in the next. In each suite, because files share a process. */
-const stopWaiting = () =>
-  afterEach(async () => {
-    await sql`update check_requests set expires_at = null, due_at = null`.execute(db)
-    await sql`update commit_checks set due_at = null`.execute(db)
-  })
-
-/** Long enough to settle, and asked at the end of it. */
-async function settle() {
-  await later(16)
-  await look()
-  await later(31)
-  await look()
-}
 
 const messageOf = async (at: TestTree, id: number) => (await gateOf(at, id)).details.message
 
@@ -58,7 +32,7 @@ suite('the host is asked', () => {
     await later(11)
     await look()
     assert.equal(questions(host, tip), 2)
-    end(build, 'success')
+    endBuild(build, 'success')
     await settle()
     for (const id of ids) assert.equal(await stateOf(id), QUEUED)
     const before = questions(host, tip)
@@ -153,7 +127,7 @@ suite('the host is asked', () => {
       details.checks.map(({ name }: { name: string }) => name),
       ['CI', 'ci/lint'],
     )
-    end(build, 'success')
+    endBuild(build, 'success')
     await settle()
     assert.equal(await stateOf(id), QUEUED)
   })

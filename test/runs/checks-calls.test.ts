@@ -1,33 +1,13 @@
 // Calls of repository hosts about checks.
 import assert from 'node:assert/strict'
-import { after, afterEach, suite, test } from 'node:test'
+import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { openChecks, QUEUED } from '#test/support/checks.ts'
-import type { Github } from '#test/support/services/github.ts'
-import { type GithubSuite, stateOf as reported } from '#test/support/services/github-checks.ts'
+import { addBuild, endBuild, openChecks, QUEUED } from '#test/support/checks.ts'
 
 const world = await openChecks({ after })
-const { db, openTree, start, stateOf, look, later, waitFor } = world
+const { db, openTree, start, stateOf, look, later, waitFor, stopWaiting } = world
 
 const repository = 'acme/shop'
-
-/** A suite of GitHub Actions with one job. */
-function addBuild(host: Github, sha: string, state: string, link: string | null = null) {
-  const suiteOf = host.checks.addSuite({ repository, sha, ...reported(state) })
-  return { suite: suiteOf, run: host.checks.addRun(suiteOf, 'build', state, link) }
-}
-
-const end = (one: { suite: GithubSuite; run: object }, state: string) => {
-  Object.assign(one.suite, reported(state))
-  Object.assign(one.run, reported(state))
-}
-
-/** Nothing of one test waits in the next. In each suite, because files share a process. */
-const stopWaiting = () =>
-  afterEach(async () => {
-    await sql`update check_requests set expires_at = null, due_at = null`.execute(db)
-    await sql`update commit_checks set due_at = null`.execute(db)
-  })
 
 suite('a call of the host about checks', () => {
   stopWaiting()
@@ -58,7 +38,7 @@ suite('a call of the host about checks', () => {
     assert.equal((await call('b'.repeat(40))).status, 200)
     assert.equal((await call(tip, 'acme/other')).status, 200)
     assert.equal(await due(), false, 'of another commit, of another repository')
-    end(build, 'success')
+    endBuild(build, 'success')
     const asked = host.requests.length
     for (let calls = 0; calls < 25; calls++) {
       const { status, body } = await call(tip, repository, calls < 2 ? 'same' : `call ${calls}`)

@@ -1,38 +1,14 @@
 // The setting of a pipeline that says which checks its deploys wait for.
 import assert from 'node:assert/strict'
-import { after, afterEach, suite, test } from 'node:test'
+import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
-import { ASKING, openChecks, QUEUED } from '#test/support/checks.ts'
-import type { Github } from '#test/support/services/github.ts'
-import { stateOf as reported } from '#test/support/services/github-checks.ts'
+import { ASKING, addBuild, openChecks, QUEUED } from '#test/support/checks.ts'
 import { createMember } from '#test/support/world.ts'
 
-const { db, api, openTree, start, stateOf, look, later, gateOf, waitFor, cancel } = await openChecks({
-  after,
-})
-
-const repository = 'acme/shop'
-
-/** A suite of GitHub Actions with one job. */
-function addBuild(host: Github, sha: string, state: string, link: string | null = null) {
-  const suiteOf = host.checks.addSuite({ repository, sha, ...reported(state) })
-  return { suite: suiteOf, run: host.checks.addRun(suiteOf, 'build', state, link) }
-}
-
-/** Nothing of one test waits in the next. In each suite, because files share a process. */
-const stopWaiting = () =>
-  afterEach(async () => {
-    await sql`update check_requests set expires_at = null, due_at = null`.execute(db)
-    await sql`update commit_checks set due_at = null`.execute(db)
+const { db, api, openTree, start, stateOf, look, later, gateOf, waitFor, cancel, stopWaiting, settle } =
+  await openChecks({
+    after,
   })
-
-/** Long enough to settle, and asked at the end of it. */
-async function settle() {
-  await later(16)
-  await look()
-  await later(31)
-  await look()
-}
 
 suite('a setting', () => {
   stopWaiting()

@@ -1,45 +1,33 @@
 // Runs that wait for the checks of their commit, from the call to the slot: a stand-in of the host with a real repository.
 import assert from 'node:assert/strict'
-import { after, afterEach, suite, test } from 'node:test'
+import { after, suite, test } from 'node:test'
 import { sql } from 'kysely'
 import { assertStarted } from '#test/support/calls.ts'
-import { ASKING, FAILED, openChecks, QUEUED } from '#test/support/checks.ts'
+import { ASKING, addBuild, endBuild, FAILED, openChecks, QUEUED } from '#test/support/checks.ts'
 import { commitOf, reasonOf, started } from '#test/support/runs.ts'
 import { BAD_GATEWAY, failingAt } from '#test/support/services/failures.ts'
-import type { Github } from '#test/support/services/github.ts'
-import { type GithubSuite, stateOf as reported } from '#test/support/services/github-checks.ts'
+import { stateOf as reported } from '#test/support/services/github-checks.ts'
 import { createMember, type TestTree } from '#test/support/world.ts'
 
 const world = await openChecks({ after })
-const { db, api, openTree, start, stateOf, look, later, gateOf, waitFor, ask, cancel, retry } = world
+const {
+  db,
+  api,
+  openTree,
+  start,
+  stateOf,
+  look,
+  later,
+  gateOf,
+  waitFor,
+  ask,
+  cancel,
+  retry,
+  stopWaiting,
+  settle,
+} = world
 
 const repository = 'acme/shop'
-
-/** A suite of GitHub Actions with one job. */
-function addBuild(host: Github, sha: string, state: string, link: string | null = null) {
-  const suiteOf = host.checks.addSuite({ repository, sha, ...reported(state) })
-  return { suite: suiteOf, run: host.checks.addRun(suiteOf, 'build', state, link) }
-}
-
-const end = (one: { suite: GithubSuite; run: object }, state: string) => {
-  Object.assign(one.suite, reported(state))
-  Object.assign(one.run, reported(state))
-}
-
-/** Nothing of one test waits in the next. In each suite, because files share a process. */
-const stopWaiting = () =>
-  afterEach(async () => {
-    await sql`update check_requests set expires_at = null, due_at = null`.execute(db)
-    await sql`update commit_checks set due_at = null`.execute(db)
-  })
-
-/** Long enough to settle, and asked at the end of it. */
-async function settle() {
-  await later(16)
-  await look()
-  await later(31)
-  await look()
-}
 
 const messageOf = async (at: TestTree, id: number) => (await gateOf(at, id)).details.message
 
@@ -90,7 +78,7 @@ suite('a run waits for the checks of its commit', () => {
     const build = addBuild(host, tip, 'success')
     const id = await start(at)
     assert.equal(await stateOf(id), ASKING)
-    end(build, 'failure')
+    endBuild(build, 'failure')
     await later(31)
     await look()
     assert.equal(await stateOf(id), FAILED)
@@ -107,7 +95,7 @@ suite('a run waits for the checks of its commit', () => {
     const other = await git.commit({ 'index.html': 'other' }, { branch: 'other' })
     await git.branch('main', other)
     addBuild(host, other, 'failure')
-    end(build, 'success')
+    endBuild(build, 'success')
     await settle()
     assert.equal(await stateOf(id), QUEUED)
     assert.equal((await world.rowOf(id)).commit?.hash, tip)
@@ -130,7 +118,7 @@ suite('a run waits for the checks of its commit', () => {
     const { at, host, tip } = await openTree('github', { timeout_minutes: 5 })
     const build = addBuild(host, tip, 'in_progress')
     const id = await start(at)
-    end(build, 'success')
+    endBuild(build, 'success')
     await later(16)
     await look()
     // Nothing was running for an hour; the last answer was not settled.
@@ -185,7 +173,7 @@ suite('a slot that comes later', () => {
     const build = addBuild(tree.host, tree.tip, 'success')
     const { id, target } = await slotted(tree.tip, tree)
     await later(61)
-    end(build, 'failure')
+    endBuild(build, 'failure')
     await world.askAgain(target.id)
     await world.begin(id)
     assert.equal(await stateOf(id), ASKING)
@@ -283,7 +271,7 @@ suite('a run at the gate', () => {
     const build = addBuild(host, tip, 'in_progress')
     const id = await start(at)
     assert.equal(await stateOf(id), ASKING)
-    end(build, 'success')
+    endBuild(build, 'success')
     await settle()
     assert.equal(await stateOf(id), 'waiting/WAITING_APPROVAL at approval')
   })
@@ -301,7 +289,7 @@ suite('a run at the gate', () => {
     await world.schedule([first, second])
     await look()
     assert.deepEqual([await stateOf(first), await stateOf(second)], [ASKING, ASKING])
-    end(build, 'success')
+    endBuild(build, 'success')
     await settle()
     assert.equal(await stateOf(second), QUEUED)
     assert.match(await stateOf(first), /^skipped/)

@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { afterEach } from 'node:test'
 import { sql } from 'kysely'
 import { createHttpClient } from '#adapters/http-client/client.ts'
 import { createRepositories } from '#adapters/repositories/repositories.ts'
@@ -24,6 +25,8 @@ import { TEST_BASE_URL } from './harness.ts'
 import { later } from './later.ts'
 import { makeRepository } from './repository.ts'
 import { openRuns, started } from './runs.ts'
+import type { Github } from './services/github.ts'
+import { type GithubSuite, stateOf as reported } from './services/github-checks.ts'
 import type { Closer, Service } from './services/service.ts'
 import { createTestTree, type TestTree } from './world.ts'
 
@@ -131,8 +134,25 @@ export async function openChecks(t: Closers) {
     return id
   }
 
+  /** Nothing of one test waits in the next. In each suite, because files share a process. */
+  const stopWaiting = () =>
+    afterEach(async () => {
+      await sql`update check_requests set expires_at = null, due_at = null`.execute(db)
+      await sql`update commit_checks set due_at = null`.execute(db)
+    })
+
+  /** Long enough to settle, and asked at the end of it. */
+  async function settle(): Promise<void> {
+    for (const seconds of [16, 31]) {
+      await passTime(db, seconds)
+      await look()
+    }
+  }
+
   return {
     ...runs,
+    stopWaiting,
+    settle,
     deps,
     enqueueTargets,
     queued,
@@ -147,6 +167,17 @@ export async function openChecks(t: Closers) {
     start,
     later: (seconds: number) => passTime(db, seconds),
   }
+}
+
+/** A suite of GitHub Actions with one job. */
+export function addBuild(host: Github, sha: string, state: string, link: string | null = null) {
+  const suite = host.checks.addSuite({ repository: 'acme/shop', sha, ...reported(state) })
+  return { suite, run: host.checks.addRun(suite, 'build', state, link) }
+}
+
+export function endBuild({ suite, run }: { suite: GithubSuite; run: object }, state: string): void {
+  Object.assign(suite, reported(state))
+  Object.assign(run, reported(state))
 }
 
 /** The clocks of everything that waits for checks move. */
