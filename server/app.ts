@@ -67,6 +67,8 @@ export async function buildApp(deps: AppDeps): Promise<FastifyInstance> {
     frameworkErrors: replyWithError,
     clientErrorHandler: replyToBrokenConnection,
     return503OnClosing: false,
+    // What starts waits for a slow database as long as that takes, instead of ending the process.
+    pluginTimeout: 0,
   })
 
   for (const schema of schemas) app.addSchema(schema)

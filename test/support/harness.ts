@@ -20,6 +20,7 @@ import { type ConnectionSettings, type Database, openDatabase } from '#platform/
 import { openListener } from '#platform/database/listen.ts'
 import { openQueue } from '#platform/queue/open-queue.ts'
 import { createTestDatabase } from './database.ts'
+import { later } from './later.ts'
 import { LOCAL_SETTINGS } from './local-settings.ts'
 
 export type TestApp = {
@@ -66,6 +67,8 @@ export async function openTestApp(
     poolState?: AppDeps['poolState']
     /** Where senders call hooks. */
     baseUrl?: () => string
+    /** Further routes. */
+    routes?: AppDeps['more']
   } = {},
 ): Promise<TestApp> {
   const { settings, drop } = more.beside
@@ -90,6 +93,15 @@ export async function openTestApp(
   const http = createHttpClient({ guard, userAgent: 'Gantry/test' })
   const sshGuard = more.sshGuard ?? createSshGuard({ targets: config.sshTargets })
   const servers = createConnect({ ...LOCAL_SETTINGS, databaseUid: more.databaseUid ?? null, sshGuard })
+  later(t, async () => {
+    await servers.close()
+    await http.close()
+    await calls.close()
+    await queue.close()
+    await listener.close()
+    await database.close()
+    await drop()
+  })
   const app = await buildApp({
     calls,
     enqueue,
@@ -107,6 +119,7 @@ export async function openTestApp(
     box,
     streams: more.live,
     waits: more.waits,
+    more: more.routes,
     version: '0.0.0-test',
     baseUrl: more.baseUrl ?? (() => TEST_BASE_URL),
     log: more.log ?? pino({ level: 'silent' }),
@@ -121,16 +134,7 @@ export async function openTestApp(
       ...more.health,
     },
   })
-  t.after(async () => {
-    await app.close()
-    await servers.close()
-    await http.close()
-    await calls.close()
-    await queue.close()
-    await listener.close()
-    await database.close()
-    await drop()
-  })
+  later(t, () => app.close())
   await app.ready()
   sharedCheck ??= createAnswerCheck(app)
   const check = sharedCheck

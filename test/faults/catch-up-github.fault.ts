@@ -1,0 +1,3 @@
+import { catchesUp } from '#test/support/catch-up.ts'
+
+catchesUp('github')
