@@ -249,26 +249,30 @@ async function fillHome(t: TestContext, home: string): Promise<{ url: string }> 
   assert.equal(hook.status, 201)
   const run = await call(gantry, 'POST', new URL(hook.body.url).pathname, { body: {} })
   assert.equal(await endOf(gantry, token, run.body.action_id), 'completed')
-  const { db, settings } = await openHome(t, home)
-  const { root_directory } = await db
-    .selectFrom('servers')
-    .select('root_directory')
-    .where('name', '=', 'This machine')
-    .executeTakeFirstOrThrow()
-  // Under root it lies outside of the home.
-  later(t, () => rm(root_directory, { recursive: true, force: true }))
-  const tree = await createTestTree(db)
-  const actionId = await createAction(db, tree, { trigger_comment: NASTY })
-  const hookId = await createHook(db, tree, 'outgoing')
-  await createHookRequest(db, hookId, 'outgoing', { action_id: actionId, request_body: EVERY_BYTE })
-  await withClient(settings, async (client) => {
-    const isEmpty = async (name: string) => (await client.query(`select from ${name} limit 1`)).rowCount === 0
-    for (const [name, insert] of Object.entries(ROWS)) if (await isEmpty(name)) await client.query(insert)
-    for (const { name } of await listTables(client))
-      assert.equal(await isEmpty(name), false, `${name} has no row to bring back: add one to this test`)
-  })
-  await db.destroy()
+  // What runs would clean up some of the rows below.
   assert.equal(await gantry.stop(), 0)
+  await withStoppedHome(home, async (settings) => {
+    const { db, close } = openDatabase(settings, { onIdleError: () => {} })
+    const { root_directory } = await db
+      .selectFrom('servers')
+      .select('root_directory')
+      .where('name', '=', 'This machine')
+      .executeTakeFirstOrThrow()
+    // Under root it lies outside of the home.
+    later(t, () => rm(root_directory, { recursive: true, force: true }))
+    const tree = await createTestTree(db)
+    const actionId = await createAction(db, tree, { trigger_comment: NASTY })
+    const hookId = await createHook(db, tree, 'outgoing')
+    await createHookRequest(db, hookId, 'outgoing', { action_id: actionId, request_body: EVERY_BYTE })
+    await withClient(settings, async (client) => {
+      const isEmpty = async (name: string) =>
+        (await client.query(`select from ${name} limit 1`)).rowCount === 0
+      for (const [name, insert] of Object.entries(ROWS)) if (await isEmpty(name)) await client.query(insert)
+      for (const { name } of await listTables(client))
+        assert.equal(await isEmpty(name), false, `${name} has no row to bring back: add one to this test`)
+    })
+    await close()
+  })
   return { url: hook.body.url }
 }
 
@@ -372,12 +376,8 @@ async function openHome(
 }
 
 /** Of a home whose Gantry is stopped: every row as a text, and the next number of each sequence. */
-async function dumpHome(home: string) {
-  await using reached = await reachDatabase(
-    { home, databaseUrl: undefined },
-    { create: false, print: () => {} },
-  )
-  return await withClient(reached.settings, async (client) => {
+function dumpHome(home: string) {
+  return withClientOf(home, async (client) => {
     const tables: Record<string, string[]> = {}
     for (const { name } of await listTables(client)) {
       const { rows } = await client.query<{ row: string }>(`select t::text as row from ${name} t`)
@@ -385,6 +385,21 @@ async function dumpHome(home: string) {
     }
     return { tables, sequences: await listSequences(client) }
   })
+}
+
+const withClientOf = <Result>(home: string, work: (client: pg.Client) => Promise<Result>) =>
+  withStoppedHome(home, (settings) => withClient(settings, work))
+
+/** Its database is started for the moment. */
+async function withStoppedHome<Result>(
+  home: string,
+  work: (settings: ConnectionSettings) => Promise<Result>,
+): Promise<Result> {
+  await using reached = await reachDatabase(
+    { home, databaseUrl: undefined },
+    { create: false, print: () => {} },
+  )
+  return await work(reached.settings)
 }
 
 async function withClient<Result>(
@@ -396,12 +411,8 @@ async function withClient<Result>(
 }
 
 /** What the database of a stopped home has recorded. */
-async function newestBackup(home: string): Promise<string | null> {
-  await using reached = await reachDatabase(
-    { home, databaseUrl: undefined },
-    { create: false, print: () => {} },
-  )
-  return await withClient(reached.settings, async (client) => {
+function newestBackup(home: string): Promise<string | null> {
+  return withClientOf(home, async (client) => {
     const { rows } = await client.query<{ made_at: Date }>('select made_at from newest_backup')
     return rows[0]?.made_at.toISOString() ?? null
   })
