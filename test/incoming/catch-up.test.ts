@@ -250,6 +250,23 @@ suite('branches', () => {
     assert.equal((await listMissed(hook.id)).length, 1)
   })
 
+  test('are compared a few seconds after the connection was repaired', async (t) => {
+    const { host, hook, push } = await open(t, 'gitlab')
+    host.hooks.webhooks.length = 0
+    await pass(hook.id)
+    assert.equal((await done(hook.id)).state, 'missing')
+    assert.deepEqual(await push('main', 2), [])
+    assert.equal((await world.ask(hook.id)).status, 202)
+    assert.equal((await done(hook.id)).state, 'connected')
+    const { rows } = await sql<{ isSoon: boolean }>`
+      select due_at < now() + interval '6 seconds' as "isSoon" from hook_connections where hook_id = ${hook.id}`.execute(
+      db,
+    )
+    assert.ok(rows[0]!.isSoon)
+    const [listed] = await caughtUp(hook.id, 1)
+    assert.deepEqual([listed.state, listed.commit], ['found', hash(2)])
+  })
+
   test('that were deleted, or that the hook was never called for, make no call', async (t) => {
     const { host, hook } = await open(t, 'gitea')
     host.tips.delete('main')

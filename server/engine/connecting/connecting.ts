@@ -20,7 +20,7 @@ import {
 } from './claim.ts'
 import { checkWebhook, connectWebhook, removeWebhooks, rotateSecret } from './connect-webhook.ts'
 import { type CaughtUp, type Contact, openContact } from './contact.ts'
-import { nextTry, REMOVE_FOR_MS } from './schedule.ts'
+import { AFTER_REPAIR_MS, nextTry, REMOVE_FOR_MS } from './schedule.ts'
 import {
   endRemoval,
   giveUpRemoval,
@@ -120,8 +120,13 @@ export function startConnecting(options: ConnectingOptions): { stop(): Promise<v
       hasOtherSecret,
       sentSecret: subject.sealedSecret,
     }
-    if (claimed.task !== 'check' || result.calls !== true || finding.webhookId === null)
-      return store(claimed, subject.credentialId, outcome)
+    if (claimed.task !== 'check' || result.calls !== true || finding.webhookId === null) {
+      const isRepaired = claimed.task === 'connect' && isDone && claimed.checkedAt !== null
+      return store(claimed, subject.credentialId, {
+        ...outcome,
+        againMs: isRepaired ? AFTER_REPAIR_MS : null,
+      })
+    }
     const caughtUp = await catchUp({ ...options, signal }, claimed, contact, subject, finding.webhookId)
     if (caughtUp.kind === 'lost' || signal.aborted) return
     const againMs = againAfter(claimed, caughtUp)

@@ -3,6 +3,8 @@ const HOUR = 3_600 * SECOND
 
 /** How often a host is asked about a webhook, and when what cannot succeed is tried again. */
 export const CHECK_EVERY_MS = HOUR
+/** How soon a repaired connection catches up with what it missed. */
+export const AFTER_REPAIR_MS = 5 * SECOND
 const FIRST_RETRY_MS = 30 * SECOND
 /** Hosts that refuse to remove a webhook are asked for this long. */
 export const REMOVE_FOR_MS = 24 * HOUR
