@@ -1,22 +1,24 @@
-// Prints the files that `node --test` runs instead of the test files matching the given patterns: as many as run at a
-// time, and each takes one test file after the other from a common queue. To load the server and to prepare an app
-// costs more than most test files do, and is done once for each process.
+// Prints the files that `node --test` runs instead of the test files matching the given patterns: each takes one test
+// file after the other from a common queue. To load the server and to prepare an app costs more than most test files
+// do, and is done once for each process.
 import { globSync, mkdirSync, mkdtempSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-/** As many as two cores keep busy. */
-const PROCESSES = 3
+/** As many as two cores keep busy, and those that follow the ones that have grown too large. */
+const PROCESSES = { atATime: 3, inAll: 15 }
 
 /** The files that take longest come first, so that no process is left alone with one at the end. */
 const LONGEST = [
-  'cli/main-path',
-  'runs',
-  'project',
-  'deliveries',
-  'incoming',
-  'pages/pages.browser',
-  'pages/runs.browser',
+  'test/cli/main-path',
+  'server/adapters',
+  'server/model/deploy',
+  'test/runs',
+  'test/project',
+  'test/deliveries',
+  'test/incoming',
+  'test/pages/pages.browser',
+  'test/pages/runs.browser',
 ]
 
 const files = [...new Set(process.argv.slice(2).flatMap((pattern) => globSync(pattern)))].sort()
@@ -31,18 +33,19 @@ for (const [index, file] of longestFirst(files).entries())
   writeFileSync(join(queue, String(index).padStart(4, '0')), file)
 
 const runner = JSON.stringify(resolve('test/support/batch.ts'))
-for (let number = 1; number <= PROCESSES; number++) {
-  const path = join(folder, `${number}.mjs`)
-  writeFileSync(path, `import { runQueue } from ${runner}\nawait runQueue(import.meta.filename)\n`)
+for (let number = 1; number <= PROCESSES.inAll; number++) {
+  const path = join(folder, `${String(number).padStart(2, '0')}.mjs`)
+  const isLast = number > PROCESSES.inAll - PROCESSES.atATime
+  writeFileSync(path, `import { runQueue } from ${runner}\nawait runQueue(import.meta.filename, ${isLast})\n`)
   console.log(path)
 }
 
-/** Those under server/, most of which open nothing, come last; of one folder, the largest file is the first. */
+/** The others under server/, most of which open nothing, come last; of one folder, the largest file is the first. */
 function longestFirst(files) {
   const place = (file) => {
-    if (file.startsWith('server/')) return LONGEST.length + 1
-    const index = LONGEST.findIndex((start) => file.startsWith(`test/${start}`))
-    return index === -1 ? LONGEST.length : index
+    const index = LONGEST.findIndex((start) => file.startsWith(start))
+    if (index !== -1) return index
+    return file.startsWith('server/') ? LONGEST.length + 1 : LONGEST.length
   }
   return files.toSorted((a, b) => place(a) - place(b) || statSync(b).size - statSync(a).size)
 }

@@ -33,8 +33,8 @@ test('every test file is in the queue once, the longest first', async (t) => {
     files
       .map((file) => file.split('/').slice(0, 2).join('/'))
       .filter((folder, at, all) => folder !== all[at - 1])
-      .slice(0, 3),
-    ['test/cli', 'test/runs', 'test/api'],
+      .slice(0, 5),
+    ['test/cli', 'server/adapters', 'server/model', 'test/runs', 'test/api'],
   )
 })
 
@@ -49,6 +49,19 @@ test('the processes share the files of a queue, and leave nothing behind', async
   const ran = outputs.flatMap(({ stdout }) => [...stdout.matchAll(/^ok \d+ - .*\/(\d+\.mjs) ran/gm)])
   assert.deepEqual(ran.map(([, name]) => name).sort(), names.sort())
   await assert.rejects(access(dirname(queue)), { code: 'ENOENT' })
+})
+
+test('a process that has become large leaves the rest to those that follow', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'gantry-batch-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const sources = { a: 'globalThis.kept = Buffer.alloc(7e8, 1)', b: '' }
+  for (const [name, source] of Object.entries(sources))
+    await writeFile(join(folder, `${name}.mjs`), source.padEnd(50))
+  const { runners } = batchesOf(t, join(folder, '*.mjs'))
+  const ranIn = async (runner: string) =>
+    (await outputOf(runner)).stdout.match(/(?<=^ok \d+ - .*\/)\w(?=\.mjs ran)/gm)
+  assert.deepEqual(await ranIn(runners[0]!), ['a'])
+  assert.deepEqual(await ranIn(runners[1]!), ['b'])
 })
 
 test('a file that cannot be loaded or leaves traces fails; what each opened is closed before the next', async (t) => {

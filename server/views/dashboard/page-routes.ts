@@ -30,9 +30,18 @@ const NOT_BUILT = `<!doctype html>
 </html>
 `
 
+/** Several apps of a process share them: they are megabytes. */
+let ownPages: BuiltPages | undefined
+
+async function readPages(folder: URL): Promise<BuiltPages | undefined> {
+  if (folder !== BUILT_PAGES) return readBuiltPages(folder)
+  ownPages ??= await readBuiltPages(folder)
+  return ownPages
+}
+
 /** Serves the files of the dashboard; tests pass another folder. */
 export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { folder = BUILT_PAGES }) => {
-  let pages: BuiltPages | undefined = await readBuiltPages(folder)
+  let pages = await readPages(folder)
   const config = { access: publicly, notJson: true }
   const schema = { hide: true }
 
@@ -46,7 +55,7 @@ export const pageRoutes: FastifyPluginAsync<{ folder?: URL }> = async (app, { fo
   async function sendPage(request: FastifyRequest, reply: FastifyReply, path: string): Promise<FastifyReply> {
     reply.header('content-security-policy', CONTENT_SECURITY_POLICY)
     // It may have been built since.
-    pages ??= await readBuiltPages(folder)
+    pages ??= await readPages(folder)
     if (!pages) {
       reply.code(503).header('retry-after', '5').header('cache-control', 'no-store')
       return reply.type('text/html; charset=utf-8').send(NOT_BUILT)
