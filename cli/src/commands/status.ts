@@ -24,9 +24,14 @@ const columns = (isTerminal: boolean): Column<Run>[] => [
 
 /** Whatever else needs attention is in the other lists. */
 const ATTENTION = [
-  ['live_unknown', 'Live release unknown', ['server', 'application']],
-  ['worker_offline', 'Waiting for a worker', ['server']],
-  ['connection_lost', 'Connection to the repository lost', ['hook', 'application']],
+  ['live_unknown', 'Live release unknown', ['server', 'application'], null],
+  ['worker_offline', 'Waiting for a worker', ['server'], null],
+  [
+    'connection_lost',
+    'Connection to the repository lost',
+    ['hook', 'application'],
+    '`gantry hook connect` repairs it.',
+  ],
 ] as const
 
 const attentionColumns = (
@@ -62,11 +67,12 @@ export const status: Register = (program) => {
         heading('Recent failures')
         printTable(screen, failures, columns(screen.isTerminal), 'No failures.')
         screen.print()
-        for (const [kind, title, subjects] of ATTENTION) {
+        for (const [kind, title, subjects, remedy] of ATTENTION) {
           const items = needs_attention.items.filter((item) => item.kind === kind)
           if (items.length === 0) continue
           heading(title)
           printTable(screen, items, attentionColumns(subjects, screen.isTerminal), '')
+          if (remedy !== null) screen.note(remedy)
           screen.print()
         }
         heading('Undeliverable')
