@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { after, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
-import { administer, createTestDatabase } from '#test/support/database.ts'
-import { startSilentProxy } from '#test/support/silent-proxy.ts'
+import { createTestDatabase } from '#test/support/database.ts'
 import { until } from '#test/support/until.ts'
 import { isoFromPostgres, openDatabase } from './connect.ts'
 
@@ -37,23 +36,6 @@ function open(t: { after(fn: () => Promise<void>): void }, onIdleError: (error: 
   t.after(() => database.close())
   return database
 }
-
-test('what happens to connections that are being closed is no error', async (t) => {
-  const proxy = await startSilentProxy(t, settings)
-  const errors: Error[] = []
-  const through = { ...settings, host: '127.0.0.1', port: proxy.port }
-  const database = openDatabase(through, { onIdleError: (error) => errors.push(error) })
-  const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database.db)
-  const flow = proxy.stall()
-  const removed = Promise.withResolvers<void>()
-  database.pool.once('remove', () => removed.resolve())
-  await database.close()
-  // As a server does that stops: it has not been told yet that this connection is closed.
-  await administer(`select pg_terminate_backend(${rows[0]!.pid})`)
-  flow()
-  await removed.promise
-  assert.deepEqual(errors, [])
-})
 
 test('ids are read as numbers, alone and in arrays', async (t) => {
   const { db } = open(t)

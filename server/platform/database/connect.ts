@@ -69,11 +69,8 @@ export function openDatabase(
     types: { getTypeParser: getTypeParser as typeof pg.types.getTypeParser },
   }
   const pool = new pg.Pool(poolConfig)
-  // An idle client that loses its server emits 'error'; without a listener that would end the process. A pool has ended before
-  // its connections are closed: a server that stops then still reports each of them.
-  pool.on('error', (error) => {
-    if (!pool.ending) onIdleError(error)
-  })
+  // An idle client that loses its server emits 'error'; without a listener that would end the process.
+  pool.on('error', onIdleError)
   nameExhaustion(pool, settings.onError)
   // The next one goes to the server that takes writes by then, or knows the schema.
   pool.on('release', (_error, client) => {
